@@ -62,7 +62,7 @@ class PipelineIssues:
 
     @callback
     def open(self) -> CALLBACK_TYPE:
-        """Check the pipelines at the start, when they change, and every hour. Return a function that stops."""
+        """Check the pipelines at the start, when they change, and every hour. Return a function to stop."""
         # The entities of other integrations are there when Home Assistant has started.
         stops = [
             async_at_started(self._hass, self._on_start),

@@ -1,5 +1,6 @@
 """Services that only answer: an agent may ask them although it may not act."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -8,6 +9,7 @@ from homeassistant.components.homeassistant.exposed_entities import async_expose
 from homeassistant.const import Platform
 from homeassistant.core import HomeAssistant
 from homeassistant.setup import async_setup_component
+from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from tests.ha.inside.talking_house import TalkingHouse, calls, open_house
 from tests.models.wire import Reply, said
@@ -16,6 +18,7 @@ pytestmark = pytest.mark.usefixtures("socket_enabled")
 
 WEATHER = "weather.demo_weather_north"
 CALENDAR = "calendar.calendar_1"
+SHOPPING = "todo.shopping_list"
 PLATFORMS = (Platform.WEATHER, Platform.CALENDAR)
 READ = {"action": "weather.get_forecasts", "target": {"entity_id": WEATHER}, "data": {"type": "daily"}}
 SWITCH = {"action": "light.turn_on", "target": {"entity_id": "light.bed_light"}}
@@ -61,6 +64,21 @@ async def test_the_events_of_a_calendar_are_read(hass: HomeAssistant) -> None:
     asked = query("calendar.get_events", CALENDAR, duration={"hours": 24})
     async with open_house(hass, asked, said("Nothing."), platforms=PLATFORMS, exposed=[CALENDAR]) as house:
         assert "events" in json.loads(await ask(house))["response"][CALENDAR]
+
+
+async def test_the_items_of_a_list_are_read(hass: HomeAssistant) -> None:
+    asked = query("todo.get_items", SHOPPING)
+    async with open_house(hass, asked, said("Milk.")) as house:
+        shopping = MockConfigEntry(domain="shopping_list", title="Shopping list")
+        shopping.add_to_hass(hass)
+        assert await hass.config_entries.async_setup(shopping.entry_id)
+        item = {"entity_id": SHOPPING, "item": "milk"}
+        await hass.services.async_call("todo", "add_item", item, blocking=True)
+        async_expose_entity(hass, "conversation", SHOPPING, True)
+        async with asyncio.timeout(60):
+            while SHOPPING not in house.data.runtime.home.index.entities:
+                await asyncio.sleep(0.01)
+        assert json.loads(await ask(house))["response"][SHOPPING]["items"][0]["summary"] == "milk"
 
 
 @pytest.mark.parametrize(("name", "found"), [("count", '"lamps"'), ("look_out", '"forecast"')])

@@ -40,6 +40,30 @@ async def test_the_agent_is_offered_for_every_language(
         assert ours["supported_languages"] == "*"
 
 
+async def test_home_assistant_knows_that_the_agent_controls_devices_and_streams(hass: HomeAssistant) -> None:
+    async with open_house(hass, said("ok")) as house:
+        features = hass.states.get(house.agent_id).attributes["supported_features"]
+        assert features & conversation.ConversationEntityFeature.CONTROL
+        agent = conversation.async_get_agent_info(hass, house.agent_id)
+        assert agent is not None and agent.supports_streaming
+
+
+async def test_the_language_of_a_message_is_that_of_the_device(hass: HomeAssistant) -> None:
+    """Two satellites of one conversation may have pipelines of two languages."""
+    async with open_house(hass, failed(500), session_scope="house", **ACTING) as house:
+        assert (
+            said_by(await house.say("turn off the kitchen lights", room="Kitchen")) == "Turned off the light"
+        )
+        answered = await house.say("schalte Bed Light ein", room="Bedroom", language="de")
+        assert said_by(answered) == "Licht eingeschaltet"
+        assert hass.states.get("light.bed_light").state == "on"
+        [session] = (await house.data.runtime.list_sessions(owner="house")).items
+        turns = await house.data.runtime.list_turns(session.id, owner="house")
+        told = {(turn.request.language, turn.request.area, turn.request.caller.device_id) for turn in turns}
+        kitchen, bedroom = house.devices["Kitchen"], house.devices["Bedroom"]
+        assert told == {("en", "Kitchen", kitchen), ("de", "Bedroom", bedroom)}
+
+
 async def test_a_question_of_the_agent_keeps_the_microphone_open(hass: HomeAssistant) -> None:
     async with open_house(hass, said("Which plants?")) as house:
         assert (await house.say("water the plants for me")).continue_conversation

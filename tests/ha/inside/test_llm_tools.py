@@ -92,6 +92,9 @@ async def test_the_home_is_read(hass: HomeAssistant, recorder_mock: Recorder) ->
         assert "entries" in await call(assist, "get_logbook", limit=5.0)
         assert (await call(assist, "diagnose_entity", entity_id="light.bed_light"))["name"]
         assert "incidents" in await call(assist, "analyze_errors")
+        sql = "SELECT state FROM states"
+        analysis = await call(assist, "analyze_history", entity_ids=["light.bed_light"], sql=sql)
+        assert analysis["rows"] == [["off"]]
 
 
 async def test_a_wrong_call_is_an_error_with_the_reason(hass: HomeAssistant) -> None:
