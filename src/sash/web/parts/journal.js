@@ -24,7 +24,7 @@ class Journal extends SashElement {
       <div class="journal-details">
         <p class="small dim">${t("journal.started_after", { time: formatDuration(row.from) })}</p>
         ${row.usage ? html`<p class="small">${describeUsage(row.usage)}</p>` : nothing}
-        ${row.blocks.map(([label, text]) => html`<h3>${t(`step.${label}`)}</h3><pre tabindex="0" aria-label=${t(`step.${label}`)}>${prettify(text)}</pre>`)}
+        ${row.blocks.map(([label, text]) => html`<h3>${t(`step.${label}`)}</h3><pre tabindex="0" role="group" aria-label=${t(`step.${label}`)}>${prettify(text)}</pre>`)}
       </div>
     </details>`;
   }

@@ -33,6 +33,7 @@ class SearchHits extends SashElement {
       <p class="small dim">
         ${tValue("history.said", hit.role)} · ${formatPastMoment(hit.timestamp)}
         ${title ? html` · ${t("history.in", { title })}` : nothing}
+        ${hit.continuation_id ? html` · <a href="#/turn/${encodeURIComponent(hit.continuation_id)}">${t("history.steps")}</a>` : nothing}
       </p>`;
   }
 

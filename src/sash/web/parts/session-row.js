@@ -20,7 +20,6 @@ class SessionRow extends SashElement {
     /** Whether this person may copy, end and delete sessions. */
     canChange: { type: Boolean },
     _isOpen: { state: true },
-    _isBusy: { state: true },
   };
 
   /** Put the focus on the link to the session. */
@@ -61,7 +60,7 @@ class SessionRow extends SashElement {
 
   _renderState() {
     const { session, openTurn } = this;
-    if (session.status !== "active") return html`<span class="badge dim">${t(`history.status.${session.status}`)}</span>`;
+    if (session.status !== "active") return html`<span class="badge dim">${tValue("history.status", session.status)}</span>`;
     if (!openTurn) return nothing;
     const tone = openTurn.status === "awaiting_approval" || openTurn.status === "interrupted" ? "warn" : "good";
     const link = `#/chat/${encodeURIComponent(session.id)}?turn=${encodeURIComponent(openTurn.continuation_id)}`;
@@ -74,9 +73,10 @@ class SessionRow extends SashElement {
     const path = encodeURIComponent(session.id);
     return html`
       ${isActive ? nothing : html`<p>${t(`history.over.${session.status}`)}</p>`}
+      ${canChange ? nothing : html`<p>${t("history.read_only")}</p>`}
       ${renderFacts(session)}
       <div class="row">
-        <a class="button" href="#/chat/${path}">${t(isActive ? "history.continue" : "history.read")}</a>
+        <a class="button" href="#/chat/${path}">${t(isActive && canChange ? "history.continue" : "history.read")}</a>
         ${canChange ? this._button("history.fork", () => this._fork(), { hint: t("history.fork_hint") }) : nothing}
         <a class="button" href="#/window/${path}">${t("history.window")}</a>
         ${this._button("history.export", () => saveSession(this.connection, session, this.title), { hint: t("history.export_hint") })}
@@ -87,10 +87,12 @@ class SessionRow extends SashElement {
   }
 
   _button(key, action, { kind = "", hint } = {}) {
-    return html`<button class=${kind} title=${hint ?? nothing} ?disabled=${this._isBusy} @click=${() => this._run(action)}>${t(key)}</button>`;
+    return html`<button class=${kind} title=${hint ?? nothing} @click=${() => this._run(action)}>${t(key)}</button>`;
   }
 
+  /** Run one action at a time. A button that was disabled meanwhile would lose the focus. */
   async _run(action) {
+    if (this._isBusy) return;
     this._isBusy = true;
     await this.attempt(action);
     this._isBusy = false;

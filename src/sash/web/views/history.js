@@ -6,6 +6,7 @@ import { withQuery } from "../connection.js";
 import { SashElement } from "../element.js";
 import { splitWords } from "../parts/highlight.js";
 import { Refresher } from "../parts/refresher.js";
+import { findRights } from "../parts/rights.js";
 import { importSession } from "../parts/session-file.js";
 import { readSessionTitle } from "../parts/session-title.js";
 import "../parts/search-hits.js";
@@ -35,7 +36,6 @@ class HistoryView extends SashElement {
     /** {sessions, titles, cursor, openTurns}, and `hits` of a search; null before the first answer. */
     _found: { state: true },
     _problem: { state: true },
-    _isBusy: { state: true },
   };
 
   constructor() {
@@ -49,10 +49,6 @@ class HistoryView extends SashElement {
     if (!changed.has("query") || changed.get("query") === undefined) return;
     this._found = null;
     this._load();
-  }
-
-  get _canChange() {
-    return !this.me?.scopes || this.me.scopes.includes("converse");
   }
 
   /** Load what is shown. An answer that comes after a newer request is ignored. */
@@ -101,9 +97,7 @@ class HistoryView extends SashElement {
 
   async _showMore() {
     const { sessions, titles, cursor, openTurns } = this._found;
-    this._isBusy = true;
     const page = await this.attempt(() => this._readSessions(PAGE, cursor));
-    this._isBusy = false;
     if (!page || this._found?.cursor !== cursor) return;
     this._found = { sessions: [...sessions, ...page.sessions], titles: { ...titles, ...page.titles }, cursor: page.cursor, openTurns };
     await this.updateComplete;
@@ -150,9 +144,7 @@ class HistoryView extends SashElement {
     const [file] = event.target.files;
     event.target.value = "";
     if (!file) return;
-    this._isBusy = true;
     const imported = await this.attempt(() => importSession(this.connection, file));
-    this._isBusy = false;
     if (!imported) return;
     this.notify(t(imported.isKnown ? "history.import_known" : "history.imported"));
     location.hash = `#/chat/${encodeURIComponent(imported.id)}`;
@@ -162,8 +154,8 @@ class HistoryView extends SashElement {
     return html`<div class="page history" @sash-session-changed=${() => this._load()} @sash-session-deleted=${this._onDeleted}>
       <header class="spread">
         <h1 tabindex="-1">${t("history.title")}</h1>
-        ${this._canChange
-          ? html`<button ?disabled=${this._isBusy} title=${t("history.import_hint")} @click=${() => this.querySelector("#session-file").click()}>${t("history.import")}</button>
+        ${findRights(this.me).mayTalk
+          ? html`<button title=${t("history.import_hint")} @click=${() => this.querySelector("#session-file").click()}>${t("history.import")}</button>
               <input id="session-file" type="file" accept=".json,application/json" aria-label=${t("history.import")} hidden @change=${this._import}>`
           : nothing}
       </header>
@@ -185,12 +177,12 @@ class HistoryView extends SashElement {
   }
 
   _renderFilter(name, values) {
-    return html`<label>
-      ${t(this.query && name === "period" ? "history.filter.said" : `history.filter.${name}`)}
-      <select @change=${(event) => this._choose(name, event.target.value)}>
+    return html`<div class="row">
+      <label for="filter-${name}">${t(this.query && name === "period" ? "history.filter.said" : `history.filter.${name}`)}</label>
+      <select id="filter-${name}" @change=${(event) => this._choose(name, event.target.value)}>
         ${values.map((value) => html`<option value=${value} ?selected=${value === this._filters[name]}>${t(`history.${name}.${value || "any"}`)}</option>`)}
       </select>
-    </label>`;
+    </div>`;
   }
 
   _renderProblem({ message }) {
@@ -206,9 +198,10 @@ class HistoryView extends SashElement {
     const count = sessions.length;
     return html`<p class="small dim" role="status">${t(cursor ? "history.first" : "history.count", { count })}</p>
       ${this._renderSessions()}
-      ${cursor ? html`<button ?disabled=${this._isBusy} @click=${this._showMore}>${t("history.older")}</button>` : nothing}`;
+      ${cursor ? html`<button @click=${this._showMore}>${t("history.older")}</button>` : nothing}`;
   }
 
+  /** Draw the sessions. Also one that has ended can be copied and deleted, so its status does not change the rights. */
   _renderSessions() {
     const { sessions, titles, openTurns } = this._found;
     return html`<ul class="sessions">
@@ -221,7 +214,7 @@ class HistoryView extends SashElement {
             .session=${session}
             .title=${readSessionTitle(session, titles)}
             .openTurn=${openTurns.get(session.id)}
-            ?canChange=${this._canChange}
+            ?canChange=${findRights(this.me, { ...session, status: "active" }).mayWrite}
           ></sash-session-row>
         </li>`,
       )}

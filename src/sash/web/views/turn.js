@@ -6,6 +6,7 @@ import { SashElement } from "../element.js";
 import { isFinal } from "../parts/conversation.js";
 import { renderMarkdown } from "../parts/markdown.js";
 import { formatPastMoment } from "../parts/past-moment.js";
+import { findRights } from "../parts/rights.js";
 import { readSessionTitle } from "../parts/session-title.js";
 import "../parts/answer-card.js";
 import "../parts/approval.js";
@@ -24,7 +25,6 @@ class TurnView extends SashElement {
     _session: { state: true },
     _problem: { state: true },
     _isLost: { state: true },
-    _isBusy: { state: true },
     _hasCard: { state: true },
   };
 
@@ -52,10 +52,6 @@ class TurnView extends SashElement {
     return `#/chat/${this._sessionPath}?turn=${encodeURIComponent(this.turnId)}`;
   }
 
-  get _canChange() {
-    return !this.me?.scopes || this.me.scopes.includes("converse");
-  }
-
   async _load() {
     const { turnId } = this;
     try {
@@ -78,7 +74,10 @@ class TurnView extends SashElement {
     this._following = new AbortController();
     const after = Math.max(0, ...turn.steps.map((step) => step.cursor));
     const onEvent = (event) => event.continuation_id === this.turnId && event.type !== "partial" && this._load();
-    const onState = (state) => (this._isLost = state === "waiting");
+    const onState = (state) => {
+      if (state === "connected" && this._isLost) this._load();
+      this._isLost = state === "waiting";
+    };
     this.connection.follow(turn.session_id, { after, signal: this._following.signal, onEvent, onState });
     return undefined;
   }
@@ -90,6 +89,7 @@ class TurnView extends SashElement {
   }
 
   async _run(action) {
+    if (this._isBusy) return;
     this._isBusy = true;
     await this.attempt(action);
     this._isBusy = false;
@@ -116,6 +116,7 @@ class TurnView extends SashElement {
 
   render() {
     return html`<div class="page turn-page">
+      ${this._turn ? nothing : html`<h1>${t("journal.title")}</h1>`}
       ${this._problem ? this._renderProblem(this._problem) : nothing}
       ${this._turn ? this._renderTurn(this._turn) : this._problem ? nothing : html`<p class="loading" role="status">${t("loading")}</p>`}
     </div>`;
@@ -147,7 +148,7 @@ class TurnView extends SashElement {
         : html`<p class="dim">${t(isFinal(turn) ? "way.steps_gone" : "journal.no_steps")}</p>`}
       ${response?.final_message ? html`<h2>${t("journal.answer")}</h2><div class="card markdown">${renderMarkdown(response.final_message)}</div>` : nothing}
       ${this._hasCard
-        ? html`<sash-answer-card .connection=${this.connection} .turnId=${this.turnId} @close=${() => (this._hasCard = false)}></sash-answer-card>`
+        ? html`<sash-answer-card .connection=${this.connection} .turnId=${this.turnId} .owner=${this._session.owner} @close=${() => (this._hasCard = false)}></sash-answer-card>`
         : nothing}
     `;
   }
@@ -161,8 +162,7 @@ class TurnView extends SashElement {
     }
     if (status === "interrupted") return html`<p class="warn">${t("chat.interrupted")}</p>`;
     if (status !== "awaiting_approval") return nothing;
-    const { scopes } = this.me ?? {};
-    const mayApprove = this._canChange && (!scopes || scopes.includes("act") || this._session.policy.approvers === "owner");
+    const { mayApprove } = findRights(this.me, this._session);
     return calls.map(
       (call) => html`<sash-approval
         .call=${call}
@@ -174,7 +174,8 @@ class TurnView extends SashElement {
 
   _renderButtons({ status }) {
     const isActive = this._session.status === "active";
-    const canChange = this._canChange;
+    // A turn of an ended session can still be copied.
+    const { mayWrite: canChange } = findRights(this.me, { ...this._session, status: "active" });
     const isOver = !OPEN.has(status) && status !== "interrupted";
     return html`<div class="row">
         ${canChange && isActive && status === "interrupted" ? this._button("chat.resume", () => this._post("resume"), "primary") : nothing}
@@ -191,7 +192,7 @@ class TurnView extends SashElement {
   }
 
   _button(key, action, kind = "") {
-    return html`<button class=${kind} ?disabled=${this._isBusy} @click=${() => this._run(action)}>${t(key)}</button>`;
+    return html`<button class=${kind} @click=${() => this._run(action)}>${t(key)}</button>`;
   }
 }
 
