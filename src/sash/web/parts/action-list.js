@@ -31,7 +31,6 @@ class ActionList extends SashElement {
     return html`
       <div role="status">${this.undone ? this._renderUndone(this.undone) : nothing}</div>
       ${newest.size && !mayUndo(this.me) ? html`<p class="dim small">${t("action.may_not_undo")}</p>` : nothing}
-      ${this.actions.length ? nothing : html`<p class="empty">${t("action.none")}</p>`}
       <ol class="actions">
         ${repeat(this.actions, makeKey, (action) => this._renderAction(action, newest.has(makeKey(action))))}
       </ol>
@@ -127,7 +126,7 @@ function renderDetails({ service, entity_ids: ids, allowed_by: rule }) {
 }
 
 function renderVerified({ outcome, verified }) {
-  if (outcome === "denied" || outcome === "dry_run") return nothing;
+  if (outcome === "denied" || outcome === "dry_run" || (outcome === "failed" && verified === null)) return nothing;
   if (verified === null) return html`<li class="dim">${t("action.unverifiable")}</li>`;
   return verified ? html`<li class="good">✓ ${t("action.verified")}</li>` : html`<li class="bad">▲ ${t("action.unverified")}</li>`;
 }

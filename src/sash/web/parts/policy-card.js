@@ -10,9 +10,8 @@ export function renderPolicy({ policy, budgets, scopes }) {
     <h2>${t("policy.title")}</h2>
     <p class="dim small">${t("policy.hint")}</p>
     <ul>
-      ${policy.allow_actuation ? renderActuation(policy) : renderRule("no", t("policy.no_actuation"), html`<p class="dim small">${t("policy.no_actuation.hint")}</p>`)}
+      ${policy.allow_actuation ? renderActuation(policy) : renderRule("no", t("policy.no_actuation"), renderWhy(scopes))}
       ${renderRule("fact", t(policy.approvers === "act" ? "policy.approvers.act" : "policy.approvers.owner"))}
-      ${scopes.includes("act") ? nothing : renderRule("no", t("policy.you_may_not_act"))}
       ${policy.grounded_answers ? renderRule("yes", t("policy.grounded")) : nothing}
       ${policy.resume_interrupted ? renderRule("yes", t("policy.resume")) : nothing}
       ${policy.enforce_fixed_model ? renderRule("no", t("policy.fixed_model")) : nothing}
@@ -20,6 +19,11 @@ export function renderPolicy({ policy, budgets, scopes }) {
     <h3>${t("policy.budgets")}</h3>
     <ul>${describeBudgets(budgets).map((sentence) => renderRule("fact", sentence))}</ul>
   </section>`;
+}
+
+/** Say who could let it act. The policy of a sign-in without the right to act never allows it. */
+function renderWhy(scopes) {
+  return html`<p class="dim small">${t(scopes.includes("act") ? "policy.no_actuation.hint" : "policy.you_may_not_act")}</p>`;
 }
 
 function renderActuation(policy) {

@@ -3,21 +3,27 @@
 import { html, nothing } from "../vendor/lit.js";
 import { formatNumber, t, tValue } from "../text.js";
 
+// The states of windows, each with its colour.
+const WINDOW_HEALTH = [["ok", ""], ["nearly_full", "warn"], ["over_budget", "bad"]];
+// The name of the model that the server uses if none is set up.
+const OFFLINE = "offline";
+
 /** `readiness` is the answer of `GET ready` or its error. */
 export function renderHealth(me, stats, readiness) {
   const { windows } = stats;
-  const { nearly_full: nearlyFull = 0, over_budget: overBudget = 0 } = windows.health;
   return html`<dl class="health">
     ${renderEntry("server", renderReadiness(readiness))}
     ${renderEntry("version", me.version ?? t("unknown"))}
-    ${renderEntry("model", me.model ?? t("costs.health.no_model"))}
+    ${renderEntry("model", !me.model || me.model === OFFLINE ? t("costs.health.no_model") : me.model)}
     ${renderEntry("home", me.home ?? t("costs.health.no_home"))}
     ${renderEntry("sessions", formatNumber(stats.sessions))}
     ${renderEntry(
       "windows",
-      html`${windows.windows ? t("costs.health.windows.ok", { count: windows.health.ok ?? 0 }) : t("costs.health.windows.none")}
-      ${nearlyFull ? html`<br><span class="warn">${t("costs.health.windows.nearly_full", { count: nearlyFull })}</span>` : nothing}
-      ${overBudget ? html`<br><span class="bad">${t("costs.health.windows.over_budget", { count: overBudget })}</span>` : nothing}`,
+      windows.windows
+        ? WINDOW_HEALTH.filter(([name]) => windows.health[name]).map(
+            ([name, tone]) => html`<span class=${tone}>${t(`costs.health.windows.${name}`, { count: windows.health[name] })}</span><br>`,
+          )
+        : t("costs.health.windows.none"),
     )}
     ${renderEntry("in_windows", `${t("costs.messages", { count: windows.message_count })} · ${t("tokens", { count: windows.current_tokens })}`)}
     ${renderEntry("evicted", t("costs.messages", { count: windows.evicted_count }))}

@@ -79,13 +79,13 @@ class HouseView extends SashElement {
     return html`<div class="columns">
       <section>
         <h2>${t("house.sees")}</h2>
-        <p class="dim small">${t("house.sees.hint")}</p>
-        ${home.is_connected ? html`<sash-entity-list .home=${home}></sash-entity-list>` : renderAdvice(home)}
+        ${home.is_connected
+          ? html`<p class="dim small">${t("house.sees.hint")}</p><sash-entity-list .home=${home}></sash-entity-list>`
+          : renderAdvice(home)}
       </section>
       <div>
         <section class="card">
           <h2>${t("action.title")}</h2>
-          <p class="dim small">${t("action.hint")}</p>
           ${this._renderActions(home)}
         </section>
         ${renderPolicy(this.me)}
@@ -97,8 +97,12 @@ class HouseView extends SashElement {
     const { actions: page } = this;
     if (!page) return nothing;
     if (page instanceof Error) return html`<p class="error">${page.message}</p>`;
+    if (!page.actions.length) {
+      return html`<p class="dim">${t(home.is_connected && this.me.policy.allow_actuation ? "action.none" : "action.never")}</p>`;
+    }
     const names = new Map(home.entities.map((entity) => [entity.entity_id, entity.name]));
-    return html`<sash-action-list .connection=${this.connection} .me=${this.me} .actions=${page.actions} .names=${names}></sash-action-list>
+    return html`<p class="dim small">${t("action.hint")}</p>
+      <sash-action-list .connection=${this.connection} .me=${this.me} .actions=${page.actions} .names=${names}></sash-action-list>
       ${page.next_cursor && this.limit < MAX_ACTIONS ? html`<button @click=${this._showMore}>${t("action.more")}</button>` : nothing}`;
   }
 
