@@ -2,11 +2,13 @@
 
 Home Assistant answers some sentences itself, for example if a pipeline prefers local sentences. Its chat log
 has these turns for five minutes, and does not say who spoke. So they are recorded when the same conversation
-reaches our agent, or at once if they came from a device whose pipeline has our agent.
+reaches our agent, or at once if they came from a device whose pipeline has our agent. A session that is busy
+gets them with its next message.
 """
 
+import asyncio
 import logging
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -27,6 +29,7 @@ from .speaker import locate_speaker
 
 MAX_KNOWN_TURNS = 1000
 MAX_CONVERSATIONS = 100
+MAX_POSTPONED = 100
 # The event of a pipeline that names the device that was spoken to.
 INTENT_START = "intent-start"
 
@@ -43,6 +46,15 @@ class ForeignTurn(NamedTuple):
     created: datetime
 
 
+class PostponedTurn(NamedTuple):
+    """A turn whose session was busy when it should have been recorded."""
+
+    agent: Agent
+    speaker: Speaker
+    turn: ForeignTurn
+    language: str | None
+
+
 class ForeignTurns:
     """Records the turns of other agents in the sessions of ours."""
 
@@ -53,6 +65,8 @@ class ForeignTurns:
         self._agents: dict[str, Agent] = {}
         self._recorded: OrderedDict[str, None] = OrderedDict()
         self._unanswered: OrderedDict[str, tuple[str, datetime]] = OrderedDict()
+        self._postponed: deque[PostponedTurn] = deque(maxlen=MAX_POSTPONED)
+        self._recordings: set[asyncio.Task[None]] = set()
 
     @callback
     def open(self) -> Callable[[], None]:
@@ -73,7 +87,18 @@ class ForeignTurns:
     async def record(
         self, entity_id: str, agent: Agent, speaker: Speaker, chat_log: conversation.ChatLog
     ) -> None:
-        """Record the foreign turns of a chat log that are not recorded yet."""
+        """Record the foreign turns before a message that are not recorded yet.
+
+        They are those of its chat log, and those of its session that other conversations had.
+        """
+        if self._recordings:
+            await asyncio.wait(self._recordings)
+        place = agent.find_place(speaker)
+        postponed = [each for each in self._postponed if each.agent.find_place(each.speaker) == place]
+        for each in postponed:
+            self._postponed.remove(each)
+        for each in postponed:
+            await self._record(*each)
         for turn in find_foreign_turns(chat_log, self._agents.keys() | {entity_id}):
             await self._record(agent, speaker, turn, language=None)
 
@@ -100,7 +125,8 @@ class ForeignTurns:
                 caller=make_caller(speaker),
             )
         except SessionBusy:
-            self._recorded.pop(turn.key, None)  # The next message of the conversation records it.
+            self._recorded.pop(turn.key, None)
+            self._postponed.append(PostponedTurn(agent, speaker, turn, language))
         except SashError as error:
             _LOGGER.warning("a turn of %s was not recorded: %s", turn.agent_id, error.message)
 
@@ -124,9 +150,11 @@ class ForeignTurns:
             )
             if (origin := self._find_origin(conversation_id, message)) is not None:
                 agent, speaker, language = origin
-                self._entry.async_create_background_task(
+                recording = self._entry.async_create_background_task(
                     self._hass, self._record(agent, speaker, turn, language), f"record turn {turn.key}"
                 )
+                self._recordings.add(recording)
+                recording.add_done_callback(self._recordings.discard)
 
     def _find_origin(self, conversation_id: str, message: str) -> tuple[Agent, Speaker, str] | None:
         """Return our agent, the speaker and the language of a message that a pipeline heard on a device."""

@@ -50,8 +50,12 @@ async def hear(
     room: str | None = None,
     satellite: str | None = None,
     conversation_id: str | None = None,
+    is_recorded: bool = True,
 ) -> str:
-    """Run the pipeline on a sentence, as a satellite does. Return the id of the conversation."""
+    """Run the pipeline on a sentence, as a satellite does. Return the id of the conversation.
+
+    With `is_recorded`, wait until a sentence that Home Assistant has answered itself is recorded.
+    """
     with chat_session.async_get_chat_session(house.hass, conversation_id) as session:
         heard = PipelineInput(
             session=session,
@@ -68,7 +72,8 @@ async def hear(
             ),
         )
         await heard.execute(validate=True)
-    await house.hass.async_block_till_done(wait_background_tasks=True)
+    if is_recorded:
+        await house.hass.async_block_till_done(wait_background_tasks=True)
     return session.conversation_id
 
 
@@ -209,6 +214,38 @@ async def test_a_sentence_during_a_turn_is_recorded_with_the_next_message(hass: 
         await house.say("tell me which one you meant", room="Kitchen", conversation_id=conversation_id)
         assert "turn on the bed light" in house.read_prompts()[-1]
         assert (await read_transcript(house)).count("turn on the bed light") == 1
+
+
+async def test_a_follow_up_in_another_conversation_knows_a_sentence_during_a_turn(
+    hass: HomeAssistant,
+) -> None:
+    """A satellite that is woken again begins another conversation of Home Assistant."""
+    is_ready = asyncio.Event()
+    async with open_house(hass, said("A long story.", after=is_ready), said("The bed light.")) as house:
+        await use_pipeline(house)
+        story = asyncio.create_task(house.say("tell me a story", room="Kitchen"))
+        async with asyncio.timeout(10):
+            while not house.wire.requests:
+                await asyncio.sleep(0.01)
+            await hear(house, "turn on the bed light", room="Kitchen")
+            is_ready.set()
+            await story
+        await house.say("tell me a story", room="Bedroom")
+        assert "turn on the bed light" not in house.read_prompts()[-1]
+        await house.say("tell me which one you meant", room="Kitchen")
+        assert "turn on the bed light" in house.read_prompts()[-1]
+        assert (await read_transcript(house)).count("turn on the bed light") == 1
+
+
+async def test_an_immediate_follow_up_knows_what_home_assistant_answered(hass: HomeAssistant) -> None:
+    async with open_house(hass, said("The bed light.")) as house:
+        await use_pipeline(house)
+        for n in range(5):
+            await hear(
+                house, f"turn {'off' if n % 2 else 'on'} the bed light", room="Kitchen", is_recorded=False
+            )
+            await house.say("tell me which one you meant", room="Kitchen")
+            assert house.read_prompts()[-1].count("the bed light") == n + 1
 
 
 async def test_a_turn_that_cannot_be_recorded_does_not_stop_the_conversation(
