@@ -3,17 +3,21 @@
 import asyncio
 import shutil
 import sqlite3
+import tarfile
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from homeassistant.components.backup.const import DATA_MANAGER
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
+from homeassistant.setup import async_setup_component
 from homeassistant.util import dt as dt_util
 from pytest_homeassistant_custom_component.common import async_fire_time_changed
 
 from custom_components.sash.backup import MAX_HOLD_S, async_post_backup, async_pre_backup
+from custom_components.sash.const import DOMAIN
 from custom_components.sash.database_files import find_database
 from sash.stores.sqlite.check import check_file
 from sash.stores.sqlite.store import SqliteStore
@@ -73,6 +77,33 @@ async def test_a_copy_has_all_turns_although_others_were_written_meanwhile(
             "another message during the backup",
         }
         assert check_file(copy).status == "ok"
+
+
+async def test_a_backup_of_home_assistant_has_the_conversations(hass: HomeAssistant, tmp_path: Path) -> None:
+    assert await async_setup_component(hass, "backup", {})
+    async with open_house(hass, said("ok")) as house:
+        await house.say("a message before the backup", room="Kitchen")
+        assert DOMAIN in hass.data[DATA_MANAGER].platforms  # It calls our `async_pre_backup`.
+        await hass.services.async_call("backup", "create", blocking=True)
+        await hass.async_block_till_done(wait_background_tasks=True)
+        await house.say("a message after the backup", room="Kitchen")
+        name = find_database(hass, house.entry.entry_id).name
+        copy = await asyncio.to_thread(
+            restore, Path(hass.config.path("backups")), tmp_path / "restored", name
+        )
+        assert await read_messages(copy) == {"a message before the backup"}
+
+
+def restore(backups: Path, target: Path, name: str) -> Path:
+    """Unpack the only backup, and return the database with this name."""
+    [backup] = backups.glob("*.tar")
+    with (
+        tarfile.open(backup) as outer,
+        outer.extractfile("homeassistant.tar.gz") as inner,
+        tarfile.open(fileobj=inner, mode="r:gz") as archive,
+    ):
+        archive.extractall(target, filter="data")
+    return target / "data" / "sash" / name
 
 
 async def test_without_a_hold_the_same_copy_loses_turns(hass: HomeAssistant, tmp_path: Path) -> None:
