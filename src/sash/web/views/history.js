@@ -196,7 +196,7 @@ class HistoryView extends SashElement {
   _renderList({ sessions, cursor }) {
     if (!sessions.length) return this._renderNone();
     const count = sessions.length;
-    return html`<p class="small dim" role="status">${t(cursor ? "history.first" : "history.count", { count })}</p>
+    return html`<div role="status"><h2>${t(cursor ? "history.first" : "history.count", { count })}</h2></div>
       ${this._renderSessions()}
       ${cursor ? html`<button @click=${this._showMore}>${t("history.older")}</button>` : nothing}`;
   }

@@ -163,13 +163,14 @@ class TurnView extends SashElement {
     if (status === "interrupted") return html`<p class="warn">${t("chat.interrupted")}</p>`;
     if (status !== "awaiting_approval") return nothing;
     const { mayApprove } = findRights(this.me, this._session);
-    return calls.map(
-      (call) => html`<sash-approval
-        .call=${call}
-        .obstacle=${mayApprove ? null : t("chat.may_not_approve")}
-        .answer=${(approved) => this._post("approve", { call_id: call.call_id, approved })}
-      ></sash-approval>`,
-    );
+    return html`<h2 class="visually-hidden">${tValue("costs.status", status)}</h2>
+      ${calls.map(
+        (call) => html`<sash-approval
+          .call=${call}
+          .obstacle=${mayApprove ? null : t("chat.may_not_approve")}
+          .answer=${(approved) => this._post("approve", { call_id: call.call_id, approved })}
+        ></sash-approval>`,
+      )}`;
   }
 
   _renderButtons({ status }) {
