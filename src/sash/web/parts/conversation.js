@@ -117,11 +117,11 @@ export class Conversation extends EventTarget {
   }
 
   async resume(turn) {
-    this._merge(await this._connection.post(`v1/continuations/${turn.id}/resume`));
+    this._merge(await this._postWhenFree(`v1/continuations/${turn.id}/resume`));
   }
 
   async retry(turn) {
-    const { continuation_id: id } = await this._connection.post(`v1/continuations/${turn.id}/retry`);
+    const { continuation_id: id } = await this._postWhenFree(`v1/continuations/${turn.id}/retry`);
     await this.read(id);
   }
 
@@ -130,8 +130,20 @@ export class Conversation extends EventTarget {
   }
 
   async undo(language) {
-    const { continuation_id: id } = await this._connection.post(`${this._path}/undo`, { language });
+    const { continuation_id: id } = await this._postWhenFree(`${this._path}/undo`, { language });
     await this.read(id);
+  }
+
+  /** Send a request that starts work, after the turn that is under way. */
+  async _postWhenFree(path, body) {
+    for (;;) {
+      try {
+        return await this._connection.post(path, body);
+      } catch (error) {
+        if (error.code !== "session_busy" || this._closing.signal.aborted) throw error;
+        await sleep(RETRY_MS);
+      }
+    }
   }
 
   /** Read a turn with its steps. */

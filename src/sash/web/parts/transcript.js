@@ -175,6 +175,7 @@ class Transcript extends SashElement {
               .conversation=${this.conversation}
               .me=${this.me}
               .turn=${turn}
+              .session=${this.conversation.session}
               .isLast=${turn === newest}
               .isLastAction=${turn === lastAction}
               .isMarked=${turn.id === this.turnId}

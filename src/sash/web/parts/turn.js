@@ -24,6 +24,7 @@ class ChatTurn extends SashElement {
     conversation: { attribute: false },
     me: { attribute: false },
     turn: { attribute: false },
+    session: { attribute: false },
     /** Only the newest turn shows follow-ups. */
     isLast: { type: Boolean },
     /** Whether its action is the last one of the session. */
@@ -194,11 +195,16 @@ class ChatTurn extends SashElement {
   }
 
   get _rights() {
-    return findRights(this.me, this.conversation.session);
+    return findRights(this.me, this.session);
   }
 
   _button(key, action, kind = "") {
-    return html`<button class=${kind} @click=${() => this.attempt(action)}>${t(key)}</button>`;
+    const press = async ({ currentTarget: button }) => {
+      button.disabled = true;
+      await this.attempt(action);
+      button.disabled = false;
+    };
+    return html`<button class=${kind} @click=${press}>${t(key)}</button>`;
   }
 }
 
