@@ -40,7 +40,7 @@ class ActionList extends SashElement {
   _renderAction(action, canUndo) {
     return html`<li>
       <div class="spread">
-        <h3>${action.in_words.replaceAll(ENTITY_ID, "")}</h3>
+        <h3>${describeAction(action)}</h3>
         <span class="badge ${OUTCOME_CLASS[action.outcome] ?? "dim"}">${tValue("outcome", action.outcome)}</span>
       </div>
       ${this._renderChanges(action)}
@@ -58,7 +58,7 @@ class ActionList extends SashElement {
 
   _renderUndo(action) {
     const isBusy = this.undoing === makeKey(action);
-    return html`<button ?disabled=${Boolean(this.undoing)} aria-label=${t("action.undo_this", { action: action.in_words })} @click=${() => this._undo(action)}>
+    return html`<button ?disabled=${Boolean(this.undoing)} aria-label=${t("action.undo_this", { action: describeAction(action) })} @click=${() => this._undo(action)}>
       ${isBusy ? t("action.undoing") : t("action.undo")}
     </button>`;
   }
@@ -79,7 +79,7 @@ class ActionList extends SashElement {
   }
 
   async _undo(action) {
-    if (!(await askPerson(this, t("action.undo_question", { action: action.in_words }), t("action.undo")))) return;
+    if (!(await askPerson(this, t("action.undo_question", { action: describeAction(action) }), t("action.undo")))) return;
     this.undoing = makeKey(action);
     await this.attempt(async () => {
       const path = `v1/sessions/${encodeURIComponent(action.session_id)}/undo`;
@@ -99,7 +99,7 @@ function makeKey({ continuation_id: turn, call_id: call }) {
 function findUndoable(actions) {
   const newest = new Map();
   for (const action of actions) {
-    const canUndo = action.tool !== UNDO_TOOL && action.outcome === "done" && !action.is_undone;
+    const canUndo = action.tool !== UNDO_TOOL && action.outcome === "done" && !action.is_undone && !hadNoEffect(action);
     if (canUndo && !newest.has(action.session_id)) newest.set(action.session_id, makeKey(action));
   }
   return new Set(newest.values());
@@ -108,6 +108,16 @@ function findUndoable(actions) {
 function describeOrigin({ caller, acted_at: time, way }) {
   const who = caller ? (caller.user_name ?? t("action.by_unknown")) : t("action.by_you");
   return [t("action.by", { who }), formatMoment(time), way ? t(`action.way.${way}`) : t("action.way.unknown")];
+}
+
+/** Return an action in words. An undo that failed has no words of its own. */
+function describeAction({ tool, outcome, in_words: words }) {
+  return tool === UNDO_TOOL && outcome !== "done" ? t("action.undo_last") : words.replaceAll(ENTITY_ID, "");
+}
+
+/** Return whether an action left all states as they were. An undo skips it. */
+function hadNoEffect({ before, after }) {
+  return Object.keys(before).length > 0 && JSON.stringify(before) === JSON.stringify(after);
 }
 
 /** Return whether the person may undo. A session with actions needs the right to act. */
