@@ -23,15 +23,21 @@ function explainStart({ stats, steps, request }) {
   return [{ words }, ...(request.allow_tools ? [] : [{ words: t("way.no_tools") }])];
 }
 
-function explainRecall({ steps, response }) {
+function explainRecall({ steps, response, request }) {
   const ways = [];
   for (const { type, detail } of steps) {
-    if (type === "retrieval") ways.push({ words: t("way.recalled", { count: detail.message_ids.length, words: detail.query.join(", ") }) });
+    if (type === "retrieval") ways.push({ words: t("way.recalled", { count: detail.message_ids.length, words: nameWords(detail.query, request.message) }) });
     else if (detail.event === "told") ways.push({ words: t("way.told") });
     else if (detail.event === "sent_back") ways.push({ words: t("way.sent_back"), tone: "warn" });
   }
   if (!steps.length && response?.citations.some((each) => each.type === "turn")) ways.push({ words: t("way.recalled_before") });
   return ways;
+}
+
+/** Return the words of the message that the search used. It knows only the beginnings of words. */
+function nameWords(stems, message) {
+  const words = message.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+  return stems.map((stem) => words.find((word) => word.startsWith(stem)) ?? `${stem}…`).join(", ");
 }
 
 function explainRules({ steps, response, status }) {
