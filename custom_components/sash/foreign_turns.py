@@ -2,8 +2,8 @@
 
 Home Assistant answers some sentences itself, for example if a pipeline prefers local sentences. Its chat log
 has these turns for five minutes, and does not say who spoke. So they are recorded when the same conversation
-reaches our agent, or at once if they came from a device whose pipeline has our agent. A session that is busy
-gets them with its next message.
+reaches our agent, or at once if they came from a satellite whose pipeline has our agent: it has no user. A
+session that is busy gets them with its next message.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from sash.errors import SashError, SessionBusy
 
 from .agent import Agent, make_caller
 from .session_scope import Speaker
-from .speaker import locate_speaker
+from .speaker import find_satellite, locate_speaker
 
 MAX_KNOWN_TURNS = 1000
 MAX_CONVERSATIONS = 100
@@ -157,7 +157,10 @@ class ForeignTurns:
                 recording.add_done_callback(self._recordings.discard)
 
     def _find_origin(self, conversation_id: str, message: str) -> tuple[Agent, Speaker, str] | None:
-        """Return our agent, the speaker and the language of a message that a pipeline heard on a device."""
+        """Return our agent, the speaker and the language of a message that a pipeline heard on a satellite.
+
+        A pipeline on the phone or in the browser of a user does not say who the user is.
+        """
         for event in self._find_pipeline_events():
             data = event.data or {}
             if (
@@ -165,13 +168,13 @@ class ForeignTurns:
                 and (data["conversation_id"], data["intent_input"]) == (conversation_id, message)
                 and (agent := self._agents.get(data["engine"])) is not None
             ):
+                device_id = data["device_id"]
+                satellite_id = data["satellite_id"] or find_satellite(self._hass, device_id)
                 speaker = locate_speaker(
-                    self._hass,
-                    conversation_id,
-                    device_id=data["device_id"],
-                    satellite_id=data["satellite_id"],
+                    self._hass, conversation_id, device_id=device_id, satellite_id=satellite_id
                 )
-                return None if speaker.device_id is None else (agent, speaker, data["language"])
+                is_known = satellite_id is not None and speaker.device_id is not None
+                return (agent, speaker, data["language"]) if is_known else None
         return None
 
     def _find_pipeline_events(self) -> Iterator[Any]:

@@ -72,15 +72,17 @@ def locate_speaker(
 def recall_speaker(hass: HomeAssistant, caller: TurnCaller | None) -> Speaker:
     """Return who sent the message of an earlier turn, as far as its result has to reach them."""
     caller = caller or TurnCaller()
-    satellites = (
-        entry.entity_id
-        for entry in er.async_entries_for_device(er.async_get(hass), caller.device_id or "")
-        if entry.domain == SATELLITE_DOMAIN
-    )
     return Speaker(
         "",
         user_id=caller.user_id,
         user_name=caller.user_name,
         device_id=caller.device_id,
-        satellite_id=next(satellites, None),
+        satellite_id=find_satellite(hass, caller.device_id),
     )
+
+
+@callback
+def find_satellite(hass: HomeAssistant, device_id: str | None) -> str | None:
+    """Return the entity of the satellite that a device is, or None for another device, such as a phone."""
+    entries = er.async_entries_for_device(er.async_get(hass), device_id or "")
+    return next((entry.entity_id for entry in entries if entry.domain == SATELLITE_DOMAIN), None)

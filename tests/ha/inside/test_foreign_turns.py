@@ -3,14 +3,17 @@
 import asyncio
 
 import pytest
+from homeassistant.auth.models import User
 from homeassistant.components import conversation
 from homeassistant.components.assist_pipeline import PipelineStage, async_update_pipeline
 from homeassistant.components.assist_pipeline.pipeline import async_get_pipeline
 from homeassistant.components.assist_pipeline.run import PipelineInput, PipelineRun
 from homeassistant.core import Context, HomeAssistant
 from homeassistant.helpers import chat_session
+from homeassistant.helpers import device_registry as dr
 from homeassistant.helpers import entity_registry as er
 from homeassistant.setup import async_setup_component
+from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.sash.foreign_turns import MAX_CONVERSATIONS
 from tests.ha.inside.talking_house import ACTING, TalkingHouse, calls, open_house
@@ -35,8 +38,10 @@ def answer_elsewhere(hass: HomeAssistant, text: str, answer: str, conversation_i
 
 
 async def use_pipeline(house: TalkingHouse) -> None:
-    """Let the only pipeline have our agent, and prefer local sentences."""
+    """Let the only pipeline have our agent, and prefer local sentences. Each room has a satellite."""
     hass = house.hass
+    for room, device_id in house.devices.items():
+        er.async_get(hass).async_get_or_create("assist_satellite", "satellites", room, device_id=device_id)
     assert await async_setup_component(hass, "assist_pipeline", {})
     await async_update_pipeline(
         hass, async_get_pipeline(hass), conversation_engine=house.agent_id, prefer_local_intents=True
@@ -49,6 +54,8 @@ async def hear(
     *,
     room: str | None = None,
     satellite: str | None = None,
+    device_id: str | None = None,
+    user: User | None = None,
     conversation_id: str | None = None,
     is_recorded: bool = True,
 ) -> str:
@@ -60,11 +67,11 @@ async def hear(
         heard = PipelineInput(
             session=session,
             intent_input=text,
-            device_id=None if room is None else house.devices[room],
+            device_id=device_id if room is None else house.devices[room],
             satellite_id=satellite,
             run=PipelineRun(
                 house.hass,
-                context=Context(),
+                context=Context(user_id=None if user is None else user.id),
                 pipeline=async_get_pipeline(house.hass),
                 start_stage=PipelineStage.INTENT,
                 end_stage=PipelineStage.INTENT,
@@ -163,10 +170,8 @@ async def test_an_older_sentence_drops_no_question(hass: HomeAssistant) -> None:
 async def test_a_satellite_without_a_device_id_is_known_by_its_entity(hass: HomeAssistant) -> None:
     async with open_house(hass, said("ok")) as house:
         await use_pipeline(house)
-        entity = er.async_get(hass).async_get_or_create(
-            "assist_satellite", "satellites", "Kitchen", device_id=house.devices["Kitchen"]
-        )
-        await hear(house, "turn on the bed light", satellite=entity.entity_id)
+        satellite = er.async_get(hass).async_get_entity_id("assist_satellite", "satellites", "Kitchen")
+        await hear(house, "turn on the bed light", satellite=satellite)
         await house.say("tell me which one you meant", room="Kitchen")
         assert "turn on the bed light" in house.read_prompts()[0]
 
@@ -178,6 +183,26 @@ async def test_a_sentence_without_a_device_is_recorded_with_the_next_message(has
         assert await read_transcript(house) == []
         await house.say("tell me which one you meant", conversation_id=conversation_id)
         assert "turn on the bed light" in house.read_prompts()[0]
+
+
+async def test_a_sentence_on_the_phone_of_a_user_belongs_to_the_user(
+    hass: HomeAssistant, hass_admin_user: User
+) -> None:
+    """An app may name its device. Home Assistant does not say which user has spoken, so this waits, too."""
+    async with open_house(hass, said("ok")) as house:
+        await use_pipeline(house)
+        app = MockConfigEntry(domain="mobile_app")
+        app.add_to_hass(hass)
+        phone = dr.async_get(hass).async_get_or_create(
+            config_entry_id=app.entry_id, identifiers={("mobile_app", "phone")}
+        )
+        spoken = {"device_id": phone.id, "user": hass_admin_user}
+        conversation_id = await hear(house, "turn on the bed light", **spoken)
+        assert hass.states.get("light.bed_light").state == "on"
+        assert await read_transcript(house) == []
+        await hear(house, "tell me which one you meant", conversation_id=conversation_id, **spoken)
+        assert "turn on the bed light" in house.read_prompts()[0]
+        assert await read_transcript(house) == []
 
 
 async def test_a_pipeline_without_our_agent_is_none_of_our_business(hass: HomeAssistant) -> None:
