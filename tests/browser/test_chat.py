@@ -9,6 +9,7 @@ from typing import Any
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.page_server import PageServer
+from tests.browser.relay import Relay
 from tests.ha.model_server import ModelServer, call_tool, has_result
 
 EVIL = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
@@ -173,6 +174,35 @@ def read_steps(server: PageServer, session_id: str) -> list[dict[str, Any]]:
     return [step for turn in turns for step in turn["steps"]]
 
 
+def test_a_lost_connection_doubles_and_loses_no_words(page: Page, server: PageServer, model: ModelServer):
+    model.answer = lambda _: "one two three four five six"
+    model.hold_rest()
+    with Relay(server.url) as relay:
+        page.goto(relay.url)
+        turn = say(page, "Count to six for the children")
+        expect(turn.locator(".markdown")).to_have_text("one two")
+        relay.cut()
+        expect(page.get_by_text("The connection is lost.")).to_be_visible()
+        relay.mend()
+        expect(page.get_by_text("The connection is lost.")).to_have_count(0)
+        expect(turn.locator(".markdown")).to_have_text("one two")
+        relay.cut()
+        expect(page.get_by_text("The connection is lost.")).to_be_visible()
+        model.release()
+        wait_for_end(server, find_session(page))
+        relay.mend()
+        expect(turn.locator(".markdown")).to_have_text("one two three four five six")
+        expect(turn.locator(".foot")).to_contain_text("1 model call")
+        page.goto("about:blank")
+
+
+def wait_for_end(server: PageServer, session_id: str) -> None:
+    """Wait until the newest turn of a session has ended."""
+    listed = server.ask("GET", f"/v1/continuations?session_id={session_id}")["continuations"]
+    ended = server.ask("GET", f"/v1/continuations/{listed[0]['continuation_id']}?wait_ms=20000")
+    assert ended["status"] == "completed"
+
+
 def test_an_approval_is_given(page: Page, server: PageServer, model: ModelServer):
     model.answer = unlock_door
     open_chat(page, server)
@@ -183,6 +213,7 @@ def test_an_approval_is_given(page: Page, server: PageServer, model: ModelServer
     question.get_by_role("button", name="Allow").click()
     expect(turn.locator(".markdown")).to_have_text("The door is open for you.")
     expect(question).to_have_count(0)
+    expect(page.get_by_role("region", name="Messages")).to_be_focused()
     turn.locator(".past-steps > summary").click()
     expect(turn.locator(".step.tool")).to_contain_text("done, verified")
 

@@ -19,6 +19,7 @@ class Approval extends SashElement {
     this._isSending = true;
     await this.attempt(() => this.answer(approved));
     this._isSending = false;
+    this.emit("sash-answered");
   }
 
   render() {

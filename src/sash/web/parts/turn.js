@@ -143,6 +143,7 @@ class ChatTurn extends SashElement {
           .call=${call}
           .obstacle=${rights.mayApprove ? null : t("chat.may_not_approve")}
           .answer=${(approved) => conversation.approve(turn, call.call_id, approved)}
+          @sash-answered=${({ target }) => this._keepFocus(target)}
         ></sash-approval>`,
       )}
       ${rights.mayTalk ? html`<div class="row foot small">${this._button("chat.drop_question", () => conversation.cancel(turn), "plain")}</div>` : nothing}`;
@@ -194,6 +195,12 @@ class ChatTurn extends SashElement {
     </details>`;
   }
 
+  /** Let the keyboard continue in the list if the button is gone. */
+  async _keepFocus(button) {
+    await new Promise(requestAnimationFrame);
+    if (!button.isConnected) this.closest(".scroller")?.focus({ preventScroll: true });
+  }
+
   get _rights() {
     return findRights(this.me, this.session);
   }
@@ -203,6 +210,7 @@ class ChatTurn extends SashElement {
       button.disabled = true;
       await this.attempt(action);
       button.disabled = false;
+      this._keepFocus(button);
     };
     return html`<button class=${kind} @click=${press}>${t(key)}</button>`;
   }
