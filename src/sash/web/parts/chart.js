@@ -34,6 +34,8 @@ class Chart extends SashElement {
     formatExact: { attribute: false },
     /** The end of the axis of values. Default: the largest value. */
     top: { type: Number },
+    /** The words of a chart without values. */
+    emptyText: {},
     /** Whether the values are counts, so that the axis has no fractions. */
     isWhole: { type: Boolean },
     hovered: { state: true },
@@ -66,13 +68,12 @@ class Chart extends SashElement {
 
   render() {
     // A line at zero tells something, bars of no height do not.
-    const isShown = this.kind === "lines" ? (value) => value !== null : Boolean;
-    const isEmpty = !this.series.some(({ values }) => values.some(isShown));
+    const isEmpty = !this.series.some(({ values }) => values.some((value) => value || (value === 0 && this.kind === "lines")));
     return html`<section class="card chart">
       <h3>${this.heading}</h3>
       <p class="dim small">${this.hint}</p>
       ${isEmpty
-        ? html`<p class="empty">${t("costs.chart.empty")}</p>`
+        ? html`<p class="empty">${this.emptyText ?? t("costs.chart.empty")}</p>`
         : html`${this._renderLegend()}
             <div class="plot" role="img" aria-label=${this._describe()}></div>
             <i class="probe" @transitionend=${() => this._plot?.redraw(true, true)}></i>
@@ -99,7 +100,9 @@ class Chart extends SashElement {
     // The newest day comes first. Days without anything are left out.
     const rows = this.days.map((day, index) => ({ day, values: this.series.map(({ values }) => values[index]) })).reverse();
     const formatValue = this.formatExact ?? this.format;
-    const shown = rows.filter(({ values }) => values.some((value) => (this.kind === "lines" ? value !== null : value)));
+    // Without a value, a line has no point, and the height of a bar is unknown.
+    const [nothingThere, missing] = this.kind === "lines" ? [null, "–"] : [0, t("unknown")];
+    const shown = rows.filter(({ values }) => values.some((value) => value !== nothingThere));
     return html`<details>
       <summary class="small">${t("costs.chart.table")}</summary>
       <div class="scrolled">
@@ -115,7 +118,7 @@ class Chart extends SashElement {
             ${shown.map(
               ({ day, values }) => html`<tr>
                 <th scope="row">${formatDay(day)}</th>
-                ${values.map((value) => html`<td class="number">${value === null ? "–" : formatValue(value)}</td>`)}
+                ${values.map((value) => html`<td class="number">${value === null ? missing : formatValue(value)}</td>`)}
               </tr>`,
             )}
           </tbody>

@@ -1,4 +1,4 @@
-/** All that the model gets, as two rows of blocks in one scale: the fixed parts of the prompt, and the conversation with its cut. */
+/** All that the model gets, as two rows of blocks: the fixed parts of the prompt, and the conversation with its cut. */
 
 import { classMap, html, nothing, repeat } from "../vendor/lit.js";
 import { formatNumber, t } from "../text.js";

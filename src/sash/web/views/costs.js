@@ -4,7 +4,7 @@ import { html, nothing } from "../vendor/lit.js";
 import { formatCost, formatDuration, formatNumber, formatShare, getLanguage, t } from "../text.js";
 import { SashElement } from "../element.js";
 import { Refresher } from "../parts/refresher.js";
-import { formatSpent, renderCostSummary } from "../parts/cost-summary.js";
+import { formatSpent, readSpent, renderCostSummary } from "../parts/cost-summary.js";
 import { renderErrors, renderFigures } from "../parts/figures-table.js";
 import { renderHealth } from "../parts/server-health.js";
 import "../parts/chart.js";
@@ -73,7 +73,7 @@ class CostsView extends SashElement {
       ${renderCostSummary(stats)}
       ${this._renderWaiting(open)}
       <h2>${t("costs.by_day")}</h2>
-      ${stats.period.total_requests ? this._renderCharts(days, charts) : html`<p class="card empty">${t("costs.nothing")} <a href="#/chat">${t("costs.nothing.chat")}</a></p>`}
+      ${stats.period.total_requests ? this._renderCharts(days, charts, stats.period) : html`<p class="card empty">${t("costs.nothing")} <a href="#/chat">${t("costs.nothing.chat")}</a></p>`}
       <div class="columns">
         <section class="card">
           <h2 id="open-turns">${t("costs.open")}</h2>
@@ -104,7 +104,7 @@ class CostsView extends SashElement {
     return html`<p class="waiting"><span class="warn">${t("costs.waiting", { count })}</span> <button class="link" @click=${show}>${t("costs.waiting.show")}</button></p>`;
   }
 
-  _renderCharts(days, charts) {
+  _renderCharts(days, charts, { unpriced_calls: unpriced }) {
     return html`<div class="charts">
       ${charts.map(
         ({ key, kind, top, format, series }) => html`<sash-chart
@@ -113,6 +113,7 @@ class CostsView extends SashElement {
           .hint=${t(`costs.chart.${key}.hint`)}
           .kind=${kind}
           .top=${top}
+          .emptyText=${key === "cost" && unpriced ? t("costs.unpriced", { count: unpriced }) : undefined}
           .isWhole=${format === formatCount || format === formatNumber}
           .format=${format}
           .formatExact=${format === formatCount ? formatNumber : format}
@@ -153,7 +154,7 @@ function describeCharts({ days, period }) {
     })),
   });
   return [
-    chart("cost", "bars", formatCost, [["cost", "--part-window", (each) => each.estimated_cost_usd, formatSpent]]),
+    chart("cost", "bars", formatCost, [["cost", "--part-window", readSpent, formatSpent]]),
     chart("tokens", "bars", formatCount, [
       ["cached", "--part-home", (each) => each.cached_tokens],
       ["fresh", "--part-facts", (each) => each.input_tokens - each.cached_tokens],
