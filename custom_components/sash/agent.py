@@ -1,6 +1,8 @@
 """One conversation agent: it keeps its sessions equal to its options, and starts turns in them."""
 
+import asyncio
 from collections.abc import Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
@@ -25,6 +27,8 @@ from .prompt_template import render_prompt
 from .session_scope import AGENT_ID, SessionPlace, Speaker, find_session_place
 from .turn_signal import AGENT_KEY
 
+# Seconds to wait for the home after a start or a reload. Without it, a command would go to the model.
+HOME_WAIT_S = 5.0
 # Why a conversation ends that was not used for long.
 IDLE = "the conversation was not used for many days"
 
@@ -57,6 +61,7 @@ class Agent:
         hints: Mapping[str, Any],
     ) -> Continuation:
         """Start a turn, or let the message answer an open question. Raise `SashError` or `TemplateError`."""
+        await self._wait_for_home()
         place = self.find_place(speaker)
         sent = SendMessage(
             message=text,
@@ -104,6 +109,14 @@ class Agent:
     async def open_session(self, place: SessionPlace) -> Session:
         """Return the session of a place as `refresh` does. Start it without instructions if it is missing."""
         return await self.refresh(await self._open(place, None))
+
+    async def _wait_for_home(self) -> None:
+        home = self._runtime.home
+        if home is None:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(HOME_WAIT_S):
+                await home.wait_until_ready()
 
     async def _begin(self, beginning: Coroutine[Any, Any, Continuation]) -> Continuation:
         return await begin_turn(self._hass, self._runtime, beginning)

@@ -20,9 +20,11 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry, flush_
 
 from custom_components.sash.const import DOMAIN, SUBENTRY_CONVERSATION
 from custom_components.sash.database_files import find_database
-from sash.errors import SashError
+from custom_components.sash.hass_home.home_layout import get_layout
+from sash.errors import HomeError, SashError
+from sash.ports.home import Layout
 from sash.values.continuations import Continuation
-from tests.ha.inside.talking_house import TalkingHouse, make_subentry, open_house
+from tests.ha.inside.talking_house import ACTING, TalkingHouse, make_subentry, open_house, said_by
 from tests.models.wire import Reply, chunk, said
 
 pytestmark = pytest.mark.usefixtures("socket_enabled")
@@ -147,6 +149,41 @@ async def test_a_turn_that_runs_during_a_reload_can_be_resumed(hass: HomeAssista
         )
         assert answer is not None
         assert (answer["status"], answer["answer"]) == ("completed", "I know a lot.")
+
+
+async def test_a_sentence_right_after_a_reload_waits_for_the_home(
+    hass: HomeAssistant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Changed options load the entry anew. Without the home, a command would go to the model."""
+    is_asked = asyncio.Event()
+
+    async def read_slowly(hass: HomeAssistant) -> Layout:
+        await is_asked.wait()
+        return await get_layout(hass)
+
+    async with open_house(hass, said("Fine."), **ACTING) as house:
+        monkeypatch.setattr("custom_components.sash.hass_home.hass_home.get_layout", read_slowly)
+        assert await hass.config_entries.async_reload(house.entry.entry_id)
+        saying = asyncio.create_task(house.say("turn on the bed light", room="Kitchen"))
+        await asyncio.sleep(0.1)
+        is_asked.set()
+        async with asyncio.timeout(10):
+            await saying
+        assert hass.states.get("light.bed_light").state == "on"
+        assert house.wire.requests == []
+
+
+async def test_a_sentence_is_answered_if_the_home_cannot_be_read(
+    hass: HomeAssistant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(_: HomeAssistant) -> Layout:
+        raise HomeError("it is damaged")
+
+    monkeypatch.setattr("custom_components.sash.agent.HOME_WAIT_S", 0.05)
+    async with open_house(hass, said("Once upon a time."), **ACTING) as house:
+        monkeypatch.setattr("custom_components.sash.hass_home.hass_home.get_layout", fail)
+        assert await hass.config_entries.async_reload(house.entry.entry_id)
+        assert said_by(await house.say("tell me a story", room="Kitchen")) == "Once upon a time."
 
 
 async def test_home_assistant_stops_with_a_closed_database(hass: HomeAssistant) -> None:
