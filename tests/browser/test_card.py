@@ -48,7 +48,7 @@ def test_a_local_sentence_has_its_verified_action_and_no_costs(page: Page, own_s
     expect(card.locator(".ways")).to_have_text(
         "Sash knows this kind of sentence, and understood it without a model."
     )
-    action = card.locator(".actions li")
+    action = card.locator(".card-actions li")
     expect(action).to_contain_text("light.turn_on")
     expect(action).to_contain_text("done, verified")
     expect(action).to_contain_text(re.compile(r"light\.kitchen_ceiling off → on"))
@@ -66,7 +66,7 @@ def test_an_answer_of_a_model_has_its_tokens_by_origin_and_its_price(
     turn = server.say(session_id, "Make the evening pleasant")
     card = open_card(page, server, session_id)
     expect(card.locator(".ways")).to_contain_text("so the model m was asked 2 times")
-    expect(card.locator(".actions li")).to_contain_text("done, verified")
+    expect(card.locator(".card-actions li")).to_contain_text("done, verified")
     expect(read_fact(card, "Sent")).to_have_text("200 tokens")
     expect(read_fact(card, "Written")).to_have_text("20 tokens")
     expect(read_fact(card, "Cached")).to_have_text("25%")
@@ -141,7 +141,7 @@ def test_a_refusal_of_the_policy_has_its_reason(page: Page, server: PageServer, 
     expect(card.locator(".ways .warn")).to_contain_text(
         "The policy refused an action: I am not allowed to control devices."
     )
-    expect(card.locator(".actions li")).to_contain_text("not allowed")
+    expect(card.locator(".card-actions li")).to_contain_text("not allowed")
 
 
 def test_an_undo_shows_the_states_before_and_after(page: Page, own_server: PageServer):
@@ -149,7 +149,7 @@ def test_an_undo_shows_the_states_before_and_after(page: Page, own_server: PageS
     own_server.say(session_id, "turn on the kitchen light")
     own_server.say(session_id, "undo that")
     card = open_card(page, own_server, session_id)
-    action = card.locator(".actions li")
+    action = card.locator(".card-actions li")
     expect(action).to_contain_text("It takes back an earlier action.")
     expect(action).to_contain_text(re.compile(r"light\.kitchen_ceiling on .*→ off"))
 

@@ -94,7 +94,7 @@ function renderFacts(facts) {
 function renderActions({ response, steps }) {
   const actions = response?.actions ?? [];
   if (!actions.length) return html`<p class="dim">${t("card.no_actions")}</p>`;
-  return html`<ul class="actions">
+  return html`<ul class="card-actions">
     ${actions.map(
       (action) => html`<li>
         <div class="row"><code>${nameAction(action)}</code>${renderOutcome(action)}</div>

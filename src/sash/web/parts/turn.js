@@ -156,14 +156,14 @@ class ChatTurn extends SashElement {
     const isUndoable = mayWrite && this.isLastAction && (turn.response?.actions ?? []).some(canUndo);
     const followUps = (mayWrite && this.isLast && turn.response?.follow_ups) || [];
     return html`
-      ${this._renderSources()}
       <div class="row foot small">
         <span class="dim">${this._describe()}</span>
         ${canRetry ? this._button("chat.retry", () => this.conversation.retry(turn)) : nothing}
         ${isUndoable ? this._button("chat.undo", () => this.conversation.undo()) : nothing}
         ${this.isUndone ? html`<span class="badge dim">${t("chat.undone")}</span>` : nothing}
         <button class="plain" aria-haspopup="dialog" @click=${() => this.emit("sash-card", turn)}>${t("chat.card")}</button>
-        ${turn.isEvicted ? html`<span class="dim gone" title=${t("chat.evicted_hint")}>${t("chat.evicted")}</span>` : nothing}
+        ${turn.isEvicted ? html`<a class="dim" href="#/window/${this.conversation.sessionId}" title=${t("chat.evicted_hint")}>${t("chat.evicted")}</a>` : nothing}
+        ${this._renderSources()}
       </div>
       ${followUps.length
         ? html`<div class="row follow-ups" role="group" aria-label=${t("chat.follow_ups")}>
@@ -189,7 +189,7 @@ class ChatTurn extends SashElement {
   _renderSources() {
     const citations = this.turn.response?.citations ?? [];
     if (!citations.length) return nothing;
-    return html`<details class="sources small">
+    return html`<details class="sources">
       <summary class="dim">${t("chat.sources", { count: citations.length })}</summary>
       <ul>${citations.map((each) => html`<li>${renderCitation(each)}</li>`)}</ul>
     </details>`;
