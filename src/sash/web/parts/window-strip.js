@@ -11,6 +11,7 @@ import "./block-preview.js";
 const FRAME_SHARE = 0.8;
 const MIN_BLOCK_REM = 0.8;
 const ARROWS = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
+const PIN = html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d="M9 3h6l-1 6 3 3v2H7v-2l3-3zM12 14v7" /></svg>`;
 const BANDS = ["user", "assistant", "tool", "next", "gone"];
 
 class WindowStrip extends SashElement {
@@ -40,11 +41,12 @@ class WindowStrip extends SashElement {
     const used = sumTokens(this.kept);
     const limit = Math.max(used, this.limits.max_tokens ?? 0, 1);
     const hasPast = this.evicted.length > 0 || this.olderCount > 0;
-    const whole = Math.max(limit / (hasPast ? FRAME_SHARE : 1), fixed);
+    // Both rows have one scale, unless the fixed parts are wider than the conversation.
+    const whole = limit / (hasPast ? FRAME_SHARE : 1);
     return html`
       <div @pointerleave=${() => this._show(null)} @keydown=${this._onKey}>
         <p class="row-name">${t("window.fixed_row", { count: fixed })}</p>
-        <div class="prompt-strip" role="group" aria-label=${t("window.fixed_row", { count: fixed })} .style=${`width: ${(100 * fixed) / whole}%`}>
+        <div class="prompt-strip" role="group" aria-label=${t("window.fixed_row", { count: fixed })} .style=${`width: ${Math.min(100, (100 * fixed) / whole)}%`}>
           ${this.fixed.map((block, index) => this._renderFixed(block, index))}
         </div>
         <p class="row-name">${t("window.turns_row", { count: used })}</p>
@@ -111,7 +113,7 @@ class WindowStrip extends SashElement {
       @focus=${() => this._show(block)}
       @click=${() => this.emit("sash-open-turn", block)}
     >
-      <span class="block-label">${isPinned ? html`<b aria-hidden="true">⌖</b> ` : nothing}${readTitle(turn)}</span>
+      <span class="block-label">${isPinned ? PIN : nothing}${readTitle(turn)}</span>
       <span class="band">
         ${turn.messages.map(
           (message) => html`<i
@@ -136,9 +138,10 @@ class WindowStrip extends SashElement {
     const { max_tokens, evict_to } = this.limits;
     if (!max_tokens) return nothing;
     const low = Math.floor(max_tokens * evict_to);
-    return html`<span class="limit" title=${t("window.limit_hint")}>${t("window.limit", { count: max_tokens })}</span>
+    const percent = 100 / Math.max(max_tokens, sumTokens(this.kept));
+    return html`<span class="limit" .style=${`right: ${100 - max_tokens * percent}%`} title=${t("window.limit_hint")}>${t("window.limit", { count: max_tokens })}</span>
       ${evict_to < 1
-        ? html`<div class="low-water" .style=${`left: ${(100 * low) / Math.max(max_tokens, sumTokens(this.kept))}%`} title=${t("window.low_water_hint")} data-tokens=${low}>
+        ? html`<div class="low-water" .style=${`left: ${low * percent}%`} title=${t("window.low_water_hint")} data-tokens=${low}>
             <span>${t("window.low_water", { count: formatNumber(low) })}</span>
           </div>`
         : nothing}`;

@@ -267,7 +267,7 @@ class WindowView extends SashElement {
   _describeFill(stats, view) {
     const { max_tokens, max_turns } = view.limits;
     if (!stats.message_count) return max_tokens ? t("window.fill_empty", { limit: max_tokens }) : t("window.fill_nothing");
-    const turns = t("window.turns_in", { count: stats.turn_count ?? view.kept.length });
+    const turns = t("window.turns_in", { count: view.kept.length });
     if (max_tokens) {
       const values = { share: formatShare(stats.current_tokens / max_tokens), used: stats.current_tokens, limit: max_tokens, turns };
       return t("window.fill_tokens", values);
