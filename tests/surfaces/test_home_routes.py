@@ -53,17 +53,18 @@ async def test_states_are_written_in_words_by_their_device_class_and_language(tm
     async with serving(tmp_path, home=demo_home()) as served:
         await served.runtime.home_ready(timeout_s=WAIT_S)
         english, german = await show_states(served), await show_states(served, language="de-AT")
-        for entity_id, in_english, in_german in (
-            ("light.kitchen_ceiling", "off", "aus"),
-            ("binary_sensor.bedroom_window", "closed", "geschlossen"),
-            ("binary_sensor.zigbee_bridge", "connected", "verbunden"),
-            ("binary_sensor.bathroom_leak", "not available", "nicht verfügbar"),
-            ("sensor.bathroom_leak_battery", "not available", "nicht verfügbar"),
-            ("person.anna", "away", "nicht da"),
-            ("lock.front_door", "locked", "abgeschlossen"),
+        french = await show_states(served, language="fr")
+        for entity_id, *words in (
+            ("light.kitchen_ceiling", "off", "aus", "éteint"),
+            ("binary_sensor.bedroom_window", "closed", "geschlossen", "fermé"),
+            ("binary_sensor.zigbee_bridge", "connected", "verbunden", "connecté"),
+            ("binary_sensor.bathroom_leak", "not available", "nicht verfügbar", "indisponible"),
+            ("sensor.bathroom_leak_battery", "not available", "nicht verfügbar", "indisponible"),
+            ("person.anna", "away", "nicht da", "absent"),
+            ("lock.front_door", "locked", "abgeschlossen", "verrouillé"),
         ):
-            assert (english[entity_id], german[entity_id]) == (in_english, in_german), entity_id
-        assert await show_states(served, language="fr") == english, "other languages show English words"
+            assert [states[entity_id] for states in (english, german, french)] == words, entity_id
+        assert await show_states(served, language="pl") == english, "other languages show English words"
 
 
 async def test_a_home_that_does_not_answer_has_no_entities_and_says_why(tmp_path):

@@ -1,8 +1,8 @@
 """A state in words that a person reads: "closed", "21.5 °C"."""
 
 from sash.home.index import HomeIndex
-from sash.models.offline.phrases import WRITTEN_PHRASES
 from sash.ports.home import NO_STATE, UNKNOWN, Entity
+from sash.values.state_words import choose_state_words
 
 MAX_DECIMALS = 2
 
@@ -13,12 +13,11 @@ def write_state(index: HomeIndex, entity: Entity, language: str | None = None) -
     States on and off are named by the device class of the entity. A language without words shows English
     ones. A number has at most two decimals.
     """
-    tag = (language or index.language).lower().partition("-")[0]
-    phrases = WRITTEN_PHRASES.get(tag, WRITTEN_PHRASES["en"])
+    words = choose_state_words(language or index.language)
     state = index.states.get(entity.id)
     if state is None or state.state in NO_STATE:
-        return phrases.name_state(UNKNOWN if state is None else state.state)
-    named = phrases.name_state(state.state, index.get_device_class(entity.id))
+        return words.name_state(UNKNOWN if state is None else state.state)
+    named = words.name_state(state.state, index.get_device_class(entity.id))
     if named != state.state:
         return named
     return f"{_shorten(named)} {state.unit}" if state.unit else _shorten(named)

@@ -1,9 +1,11 @@
-"""The sentences of the offline model and the names of states, in English and in German."""
+"""The sentences of the offline model, in English and in German."""
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
+
+from sash.values.state_words import STATE_WORDS, StateWords
 
 MAX_LISTED = 10
 MAX_NAMED = 5
@@ -14,9 +16,8 @@ UNAVAILABLE = "unavailable"
 class Phrases:
     """All sentences of the offline model in one language.
 
-    `on_off_names` are the names of the states on and off, by the device class of a sensor. `reason_rules`
-    translate the reason why a tool did nothing: a pattern, and the sentence that replaces it. `is_brief`
-    phrases say one sentence where others say two.
+    `reason_rules` translate the reason why a tool did nothing: a pattern, and the sentence that replaces it.
+    `is_brief` phrases say one sentence where others say two.
     """
 
     cannot_answer: str
@@ -58,16 +59,13 @@ class Phrases:
     effect_not_seen: str
     effect_not_checked: str
     incidents: str
-    state_names: dict[str, str] = field(default_factory=dict)
-    on_off_names: dict[str, tuple[str, str]] = field(default_factory=dict)
+    state_words: StateWords
     reason_rules: tuple[tuple[re.Pattern[str], str], ...] = ()
     is_brief: bool = False
 
     def name_state(self, state: Any, device_class: str = "") -> str:
         """Return the name of a state in this language. A state without a name is returned as it is."""
-        if state in ("on", "off") and device_class in self.on_off_names:
-            return self.on_off_names[device_class][state == "off"]
-        return self.state_names.get(str(state), str(state))
+        return self.state_words.name_state(str(state), device_class)
 
     def translate_reason(self, text: str) -> str:
         """Translate the reason why a tool did nothing. A reason without a rule stays as it is."""
@@ -76,9 +74,6 @@ class Phrases:
                 return found.expand(translation)
         return text
 
-
-_DETECTED = ("carbon_monoxide", "gas", "heat", "light", "motion", "occupancy", "smoke", "sound", "vibration")
-_OPENED = ("door", "garage_door", "opening", "window")
 
 ENGLISH = Phrases(
     cannot_answer=(
@@ -137,24 +132,7 @@ ENGLISH = Phrases(
     effect_not_seen="I tried, but the house does not show a change.",
     effect_not_checked="Done. I cannot check the effect.",
     incidents="{} incidents.",
-    state_names={UNAVAILABLE: "not available", "not_home": "away"},
-    on_off_names={
-        **dict.fromkeys(_DETECTED, ("detected", "clear")),
-        **dict.fromkeys(_OPENED, ("open", "closed")),
-        "battery": ("low", "normal"),
-        "battery_charging": ("charging", "not charging"),
-        "cold": ("cold", "normal"),
-        "connectivity": ("connected", "disconnected"),
-        "lock": ("unlocked", "locked"),
-        "moisture": ("wet", "dry"),
-        "plug": ("plugged in", "unplugged"),
-        "presence": ("home", "away"),
-        "problem": ("problem", "no problem"),
-        "running": ("running", "not running"),
-        "safety": ("unsafe", "safe"),
-        "tamper": ("tampering detected", "clear"),
-        "update": ("update available", "up to date"),
-    },
+    state_words=STATE_WORDS["en"],
     reason_rules=(
         (re.compile(r"^not done: the user said no$"), "OK, I will not do that."),
         (
@@ -224,45 +202,7 @@ GERMAN = Phrases(
     effect_not_seen="Ich habe es versucht, aber am Haus ist nicht zu sehen, dass es gewirkt hat.",
     effect_not_checked="Erledigt. Ob es gewirkt hat, kann ich nicht prüfen.",
     incidents="{} Vorfälle.",
-    state_names={
-        UNAVAILABLE: "nicht verfügbar",
-        "unknown": "unbekannt",
-        "on": "an",
-        "off": "aus",
-        "open": "offen",
-        "closed": "geschlossen",
-        "opening": "öffnet sich",
-        "closing": "schließt sich",
-        "locked": "abgeschlossen",
-        "unlocked": "nicht abgeschlossen",
-        "home": "zu Hause",
-        "not_home": "nicht da",
-        "playing": "spielt",
-        "paused": "angehalten",
-        "idle": "untätig",
-        "cleaning": "saugt",
-        "docked": "in der Station",
-        "heat": "heizt",
-        "cool": "kühlt",
-        "disarmed": "unscharf",
-    },
-    on_off_names={
-        **dict.fromkeys(_DETECTED, ("erkannt", "nichts erkannt")),
-        **dict.fromkeys(_OPENED, ("offen", "geschlossen")),
-        "battery": ("schwach", "normal"),
-        "battery_charging": ("lädt", "lädt nicht"),
-        "cold": ("kalt", "normal"),
-        "connectivity": ("verbunden", "getrennt"),
-        "lock": ("nicht abgeschlossen", "abgeschlossen"),
-        "moisture": ("nass", "trocken"),
-        "plug": ("eingesteckt", "ausgesteckt"),
-        "presence": ("zu Hause", "nicht da"),
-        "problem": ("Problem", "kein Problem"),
-        "running": ("läuft", "läuft nicht"),
-        "safety": ("unsicher", "sicher"),
-        "tamper": ("Manipulation erkannt", "nichts erkannt"),
-        "update": ("Aktualisierung verfügbar", "aktuell"),
-    },
+    state_words=STATE_WORDS["de"],
     reason_rules=(
         (
             re.compile(r"failed: (\S+) has changed nothing, and there is nothing to undo"),
