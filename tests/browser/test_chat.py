@@ -196,6 +196,25 @@ def test_a_lost_connection_doubles_and_loses_no_words(page: Page, server: PageSe
         page.goto("about:blank")
 
 
+def test_a_waiting_message_is_sent_after_the_person_left_the_chat(page: Page, own_server: PageServer):
+    session_id = own_server.start_session(name="Before the power cut")
+    # A view can be shown without the server if it was shown before.
+    page.goto(f"{own_server.url}/#/house")
+    expect(page.get_by_role("heading", name="House", level=1)).to_be_visible()
+    open_chat(page, own_server, session_id)
+    expect(page.get_by_role("heading", name="Before the power cut")).to_be_visible()
+    own_server.kill()
+    say(page, "turn on the kitchen light")
+    expect(page.get_by_text("Not sent yet")).to_be_visible()
+    views = page.get_by_role("navigation", name="Views")
+    views.get_by_role("link", name="House").click()
+    expect(page.get_by_role("heading", name="House", level=1)).to_be_visible()
+    own_server.start()
+    views.get_by_role("link", name="Chat").click()
+    expect(page.locator("sash-chat-turn .message")).to_have_text("turn on the kitchen light")
+    expect(page.locator("sash-chat-turn .markdown")).to_have_text("Turned on the light")
+
+
 def wait_for_end(server: PageServer, session_id: str) -> None:
     """Wait until the newest turn of a session has ended."""
     listed = server.ask("GET", f"/v1/continuations?session_id={session_id}")["continuations"]

@@ -79,13 +79,16 @@ export class Conversation extends EventTarget {
     return this._byId.has(turnId);
   }
 
-  /** Send a message. While the server cannot be reached, it is sent again with the same key, so it counts once. */
+  /**
+   * Send a message. While the server cannot be reached, it is sent again with the same key, so it counts once.
+   * That goes on after `close`, because the person believes that it was sent.
+   */
   async send(message, language) {
     const key = makeKey();
     const localId = `~${key}`;
     this._put(localId, { message, status: "sending", created_at: new Date().toISOString() });
     const body = { message, language, idempotency_key: key, stream: true, busy: "enqueue" };
-    while (!this._closing.signal.aborted && !this._dropped.has(localId)) {
+    while (!this._dropped.has(localId)) {
       try {
         await this._startSession();
         const { continuation_id: id } = await this._connection.post(`${this._path}/messages`, body);
