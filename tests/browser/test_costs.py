@@ -213,11 +213,10 @@ def test_a_waiting_question_is_listed_and_can_be_stopped(
     assert page.evaluate("window.hacked") is None
 
 
-def test_a_failed_question_is_listed_with_its_error(page: Page, tmp_path: Path):
-    # Nothing listens at port 9.
-    model = {"SASH_MODEL": MODEL, "SASH_API_BASE": "http://127.0.0.1:9/v1", "SASH_API_KEY": "key"}
-    with PageServer(tmp_path, **model) as server:
-        failed = server.say(server.start_session(), f"Tell me a story {EVIL}", time_budget_ms=2000)
+def test_a_failed_question_is_listed_with_its_error(page: Page, tmp_path: Path, model: ModelServer):
+    settings = {"SASH_MODEL": MODEL, "SASH_API_BASE": model.url, "SASH_API_KEY": "wrong"}
+    with PageServer(tmp_path, **settings) as server:
+        failed = server.say(server.start_session(), f"Tell me a story {EVIL}")
         assert failed["status"] == "failed"
         open_costs(page, server)
         expect(page.locator(".turn-list li")).to_contain_text(f"Tell me a story {EVIL}")
