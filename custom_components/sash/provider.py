@@ -147,6 +147,7 @@ async def check_provider(hass: HomeAssistant, data: Mapping[str, Any]) -> CheckR
         return CheckResult()
     model = await _create_openai_model(hass, data, DEFAULT_OPENAI_MODEL, retries=0)
     try:
+        await model.open()  # The first use of the SDK imports modules, which is not the server's time.
         async with asyncio.timeout(CHECK_SECONDS):
             names = await model.list_models()
     except TimeoutError:
@@ -180,6 +181,7 @@ async def check_model(
     model = await _create_openai_model(hass, data, config.name or DEFAULT_OPENAI_MODEL, retries=0)
     request = ModelRequest([{"role": "user", "content": "Say hi."}], config=config)
     try:
+        await model.open()
         answer = cast(AsyncGenerator[Delta], model.stream(request))
         async with asyncio.timeout(TRY_SECONDS), aclosing(answer):
             await anext(answer)

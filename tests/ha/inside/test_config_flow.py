@@ -1,6 +1,7 @@
 """The flow that adds a provider, and the flows that change one."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 from unittest.mock import AsyncMock, patch
@@ -12,6 +13,7 @@ from homeassistant.data_entry_flow import FlowResultType
 from homeassistant.setup import async_setup_component
 
 from custom_components.sash.const import CONF_MODEL, DOMAIN, EVERYDAY_SERVICES, GENERIC_SERVICES
+from sash.models.openai.endpoint import Endpoint
 from tests.ha.inside.provider_server import (
     KEY,
     SAID,
@@ -245,6 +247,23 @@ async def test_a_server_that_hangs_ends_the_check(hass: HomeAssistant) -> None:
             form = await fill(hass, await choose(hass, "compatible"), entered)
         assert form["errors"] == {"base": "timeout"}
         form = await fill(hass, form, entered)
+    assert form["step_id"] == "agent"
+
+
+async def test_a_slow_import_of_the_sdk_is_no_timeout_of_the_server(hass: HomeAssistant) -> None:
+    """On a small computer, the first use of the SDK takes longer than an answer of the server may take."""
+    create = Endpoint._create_client
+
+    def create_slowly(endpoint: Endpoint) -> Any:
+        time.sleep(1.5)
+        return create(endpoint)
+
+    async with Wire(models("m")) as wire:
+        with (
+            patch("custom_components.sash.provider.CHECK_SECONDS", 1),
+            patch.object(Endpoint, "_create_client", create_slowly),
+        ):
+            form = await fill(hass, await choose(hass, "compatible"), {"api_base": f"{wire.url}/v1"})
     assert form["step_id"] == "agent"
 
 
