@@ -18,8 +18,9 @@ playwright = pytest.importorskip("playwright.sync_api")
 WAIT_MS = 20_000
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser(request: pytest.FixtureRequest) -> Iterator[object]:
+    """Chromium, for the tests of one file. While it is open, an event loop runs, so no other test may run."""
     capture = request.config.pluginmanager.getplugin("capturemanager")
     try:
         with capture.global_and_fixture_disabled():

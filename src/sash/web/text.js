@@ -84,10 +84,13 @@ export function formatDay(time) {
   return new Intl.DateTimeFormat(locale, { weekday: "short", day: "numeric", month: "short" }).format(day);
 }
 
-/** Return the day and the time, or only the time for today. */
+/** Return the day and the time, only the time for today, and the year if it is not the current one. */
 export function formatMoment(time) {
-  const isToday = new Date(time).toDateString() === new Date().toDateString();
-  return isToday ? formatTime(time) : `${formatDay(time)}, ${formatTime(time)}`;
+  const date = new Date(time);
+  const now = new Date();
+  if (date.toDateString() === now.toDateString()) return formatTime(time);
+  if (date.getFullYear() === now.getFullYear()) return `${formatDay(time)}, ${formatTime(time)}`;
+  return new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" }).format(date);
 }
 
 export function formatBytes(bytes) {

@@ -1,10 +1,9 @@
 /** The messages that a search has found. Each leads to its turn in the chat. */
 
 import { html, nothing } from "../vendor/lit.js";
-import { t, tValue } from "../text.js";
+import { formatMoment, t, tValue } from "../text.js";
 import { SashElement } from "../element.js";
 import { renderExcerpt } from "./highlight.js";
-import { formatPastMoment } from "./past-moment.js";
 import { readText } from "./window-blocks.js";
 
 const NEAR = 20;
@@ -31,7 +30,7 @@ class SearchHits extends SashElement {
         </a>
       </p>
       <p class="small dim">
-        ${tValue("history.said", hit.role)} · ${formatPastMoment(hit.timestamp)}
+        ${tValue("history.said", hit.role)} · ${formatMoment(hit.timestamp)}
         ${title ? html` · ${t("history.in", { title })}` : nothing}
         ${hit.continuation_id ? html` · <a href="#/turn/${encodeURIComponent(hit.continuation_id)}">${t("history.steps")}</a>` : nothing}
       </p>`;

@@ -1,11 +1,10 @@
 /** One session in the history: its title, its state, and what can be done with it. */
 
 import { html, nothing } from "../vendor/lit.js";
-import { formatCost, formatNumber, t, tValue } from "../text.js";
+import { formatCost, formatMoment, formatNumber, t, tValue } from "../text.js";
 import { SashElement } from "../element.js";
 import { readSession } from "../app.js";
 import { askPerson } from "./ask-person.js";
-import { formatPastMoment } from "./past-moment.js";
 import { saveSession } from "./session-file.js";
 
 const MAX_QUESTION_CHARS = 120;
@@ -52,7 +51,7 @@ class SessionRow extends SashElement {
 
   _describe() {
     const { stats, updated_at: usedAt } = this.session;
-    const words = [t("history.used", { time: formatPastMoment(usedAt) })];
+    const words = [t("history.used", { time: formatMoment(usedAt) })];
     if (stats.turns) words.push(t("history.turns", { count: stats.turns }));
     if (stats.failed_turns) words.push(t("history.failed_turns", { count: stats.failed_turns }));
     return words.join(" · ");
@@ -132,7 +131,7 @@ class SessionRow extends SashElement {
 function renderFacts({ created_at: startedAt, stats, area, model }) {
   const cost = stats.unpriced_calls ? t("costs.at_least", { cost: formatCost(stats.cost_usd) }) : formatCost(stats.cost_usd);
   const facts = [
-    ["history.started", formatPastMoment(startedAt)],
+    ["history.started", formatMoment(startedAt)],
     ["history.model_calls", formatNumber(stats.model_calls)],
     ["history.tokens", formatNumber(stats.input_tokens + stats.output_tokens)],
     ["history.cost", cost],

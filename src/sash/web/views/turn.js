@@ -1,11 +1,10 @@
 /** One turn: its state, what can be done with it, and the timeline of its steps. */
 
 import { html, nothing } from "../vendor/lit.js";
-import { formatCost, formatDuration, formatNumber, t, tValue } from "../text.js";
+import { formatCost, formatDuration, formatMoment, formatNumber, t, tValue } from "../text.js";
 import { SashElement } from "../element.js";
 import { isFinal } from "../parts/conversation.js";
 import { renderMarkdown } from "../parts/markdown.js";
-import { formatPastMoment } from "../parts/past-moment.js";
 import { findRights } from "../parts/rights.js";
 import { readSessionTitle } from "../parts/session-title.js";
 import "../parts/answer-card.js";
@@ -200,7 +199,7 @@ class TurnView extends SashElement {
 /** Return the time of a turn, how long it took, its model calls, tokens and costs. */
 function describe(turn) {
   const { created_at: at, stats } = turn;
-  const words = [formatPastMoment(at)];
+  const words = [formatMoment(at)];
   if (stats && isFinal(turn)) words.push(formatDuration(stats.duration_ms));
   if (stats?.local_turns) words.push(t("chat.no_model"));
   if (!stats?.model_calls) return words.join(" · ");
