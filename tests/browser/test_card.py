@@ -61,13 +61,13 @@ def test_a_local_sentence_has_its_verified_action_and_no_costs(page: Page, own_s
 
 
 def test_an_answer_of_a_model_has_its_tokens_by_origin_and_its_price(
-    page: Page, server: PageServer, model: ModelServer, cached: None
+    page: Page, own_server: PageServer, model: ModelServer, cached: None
 ):
-    session_id = server.start_session()
-    server.say(session_id, "Tell me about the sea")
+    session_id = own_server.start_session()
+    own_server.say(session_id, "Tell me about the sea")
     model.answer = light_lamp
-    turn = server.say(session_id, "Make the evening pleasant")
-    card = open_card(page, server, session_id)
+    turn = own_server.say(session_id, "Make the evening pleasant")
+    card = open_card(page, own_server, session_id)
     expect(card.locator(".ways")).to_contain_text("so the model m was asked 2 times")
     expect(card.locator(".card-actions li")).to_contain_text("done, verified")
     expect(read_fact(card, "Sent")).to_have_text("200 tokens")
@@ -77,7 +77,7 @@ def test_an_answer_of_a_model_has_its_tokens_by_origin_and_its_price(
     expect(read_fact(card, "Cost")).to_have_text(f"${cost:.5f}".rstrip("0"))
     prompts = card.locator(".prompt")
     expect(prompts).to_have_count(2)
-    for index, prompt in enumerate(read_prompts(server, turn)):
+    for index, prompt in enumerate(read_prompts(own_server, turn)):
         check_token_bar(prompts.nth(index), sum(part["tokens"] for part in prompt["parts"]))
     expect(prompts.first).to_contain_text("Same as in the call before: instructions, tools, the house.")
     expect(prompts.first).to_contain_text("New: conversation, this turn.")

@@ -282,9 +282,9 @@ def test_an_early_answer_completes_by_itself(page: Page, tmp_path: Path, model: 
         page.goto("about:blank")
 
 
-def test_html_of_users_models_and_tools_stays_text(page: Page, server: PageServer, model: ModelServer):
+def test_html_of_users_models_and_tools_stays_text(page: Page, own_server: PageServer, model: ModelServer):
     model.answer = use_tool("remember", f"Noted: {EVIL} and **bold**", text=EVIL)
-    open_chat(page, server)
+    open_chat(page, own_server)
     turn = say(page, EVIL)
     expect(turn.locator(".markdown strong")).to_have_text("bold")
     expect(turn.locator(".markdown")).to_contain_text(EVIL)
