@@ -87,6 +87,17 @@ async def test_an_undo_that_needs_an_approval_waits_for_it(acting):
     assert acting.runtime.home.index.get_state(CEILING) == "off"
 
 
+async def test_an_undo_drops_an_open_approval_question(acting):
+    session_id = await start_with_light(acting)
+    policy = {**FREE, "require_confirmation": ["switch.turn_on"]}
+    await acting.client.patch(f"/v1/sessions/{session_id}", json={"policy": policy})
+    asked = await acting.send(session_id, "turn on the kettle")
+    assert (await acting.wait(asked))["status"] == "awaiting_approval"
+    assert (await undo(acting, session_id))["response"]["final_message"].startswith("Undone.")
+    assert acting.runtime.home.index.get_state(CEILING) == "off"
+    assert (await acting.wait(asked))["status"] == "cancelled"
+
+
 async def test_an_undo_that_is_sent_twice_with_one_key_is_done_once(acting):
     session_id = await acting.start(policy=FREE)
     for message in ("turn on the kitchen ceiling", "turn on the kettle"):

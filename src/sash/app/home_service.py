@@ -45,7 +45,7 @@ class HomeService:
         """Start a turn that undoes the last action of a session, and waits for the turns before it.
 
         The turn says "undo that" in the language of the request, the session or the home. So the policy, the
-        approvals and the journal are those of the sentence.
+        approvals and the journal are those of the sentence, and it drops an open approval question.
         """
         caller.need("converse")
         session = await self._service.runtime.get_session(session_id, owner=caller.owner)
@@ -61,7 +61,7 @@ class HomeService:
             idempotency_key=request.idempotency_key,
             busy="enqueue",
         )
-        return await self._service.send_message(caller, session_id, sent)
+        return await self._service.reply(caller, session_id, sent)
 
     def _find_index(self) -> HomeIndex | None:
         home = self._service.runtime.home
