@@ -2,11 +2,7 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +10,8 @@ import pytest
 from tests.ha.conftest import install_or_skip
 from tests.ha.model_server import ModelServer, call_tool, has_result
 from tests.ha.sash_house import WITHIN_S, SashHouse
-from tests.ha.set_up import DOOR, set_up
+from tests.ha.set_up import DOOR, run_sash_house
 
-ROOT = Path(__file__).parents[2]
 KEY = "sk-the-key-of-the-test"
 LIGHT = "light.bed_light"
 
@@ -32,17 +27,8 @@ def set_up_house(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, model: ModelServer
 ) -> Iterator[SashHouse]:
     """A house whose preferred pipeline has an agent of ours. Lights and locks are allowed."""
-    hass = install_or_skip(request.config)
-    package = tmp_path_factory.mktemp("package") / "sash.zip"
-    subprocess.run([sys.executable, ROOT / "dev.py", "package", str(package)], check=True, cwd=ROOT)
-    house = SashHouse(hass, tmp_path_factory.mktemp("sash") / "config", package)
-    try:
-        house.start_now()
-        with ThreadPoolExecutor(1) as thread:
-            thread.submit(asyncio.run, set_up(house, model)).result()
+    with run_sash_house(install_or_skip(request.config), tmp_path_factory.mktemp("sash"), model) as house:
         yield house
-    finally:
-        house.kill_now()
 
 
 @pytest.fixture
