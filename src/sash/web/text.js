@@ -94,7 +94,11 @@ export function formatMoment(time) {
 }
 
 export function formatBytes(bytes) {
-  if (bytes < 1024) return `${formatNumber(bytes)} B`;
-  if (bytes < 1 << 20) return `${formatNumber(bytes / 1024, 1)} KB`;
-  return `${formatNumber(bytes / (1 << 20), 1)} MB`;
+  const [unit, size] = bytes < 1000 ? ["byte", 1] : bytes < 1e6 ? ["kilobyte", 1000] : ["megabyte", 1e6];
+  return new Intl.NumberFormat(locale, { style: "unit", unit, maximumFractionDigits: 1 }).format(bytes / size);
+}
+
+/** Return a name and its value with a colon, which French separates from the name. */
+export function joinPair(name, value) {
+  return `${name}${locale === "fr" ? "\u00a0" : ""}: ${value}`;
 }

@@ -1,7 +1,7 @@
 /** What the agent did in the house: why, whether it was verified, and a button that undoes it. */
 
 import { html, nothing, repeat } from "../vendor/lit.js";
-import { formatMoment, formatNumber, getLanguage, t, tValue } from "../text.js";
+import { formatMoment, formatNumber, getLanguage, joinPair, t, tValue } from "../text.js";
 import { SashElement } from "../element.js";
 import { askPerson } from "./ask-person.js";
 import { renderServices } from "./service-words.js";
@@ -49,7 +49,7 @@ class ActionList extends SashElement {
         ${action.approved === null ? nothing : html`<li class=${action.approved ? "good" : "warn"}>${t(action.approved ? "action.approved" : "action.refused")}</li>`}
         ${action.is_undone ? html`<li class="dim">${t("action.is_undone")}</li>` : nothing}
       </ul>
-      <p><a href="#/turn/${encodeURIComponent(action.continuation_id)}">“${action.sentence}”</a></p>
+      <p><a href="#/turn/${encodeURIComponent(action.continuation_id)}"><q>${action.sentence}</q></a></p>
       <p class="dim small">${describeOrigin(action).join(" · ")}</p>
       ${renderDetails(action)}
       ${canUndo && mayUndo(this.me) ? this._renderUndo(action) : nothing}
@@ -68,7 +68,7 @@ class ActionList extends SashElement {
     const ids = Object.keys({ ...before, ...after });
     if (!ids.length) return nothing;
     return html`<ul class="changes">
-      ${ids.map((id) => html`<li>${this.names.get(id) ?? id}: ${describeChange(before[id], after[id])}</li>`)}
+      ${ids.map((id) => html`<li>${joinPair(this.names.get(id) ?? id, describeChange(before[id], after[id]))}</li>`)}
     </ul>`;
   }
 

@@ -15,7 +15,7 @@ export function renderCitation(citation) {
     case "log":
       return html`${formatMoment(citation.at)}: ${citation.text}`;
     case "turn":
-      return html`${t("chat.earlier", { time: formatMoment(citation.at) })} “${citation.text}”`;
+      return html`${t("chat.earlier", { time: formatMoment(citation.at) })} <q>${citation.text}</q>`;
     default:
       return html`${citation.text ?? citation.type}`;
   }

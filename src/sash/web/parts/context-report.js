@@ -1,7 +1,7 @@
 /** The report of the next model call: its parts with their tokens, the cached share, and the exact text. */
 
 import { html, nothing } from "../vendor/lit.js";
-import { formatMoment, formatNumber, formatShare, t, tValue } from "../text.js";
+import { formatMoment, formatNumber, formatShare, joinPair, t, tValue } from "../text.js";
 import { SashElement } from "../element.js";
 import { findBills, renderPrompts } from "./prompt-view.js";
 import { describeHint, readText, readTitle } from "./window-blocks.js";
@@ -52,7 +52,7 @@ class ContextReport extends SashElement {
         </tfoot>
       </table>
       <p>
-        <b>${t("window.cached")}: ${formatShare(report.prefix_share)}</b><br>
+        <b>${joinPair(t("window.cached"), formatShare(report.prefix_share))}</b><br>
         <span class="small dim">${t(report.prefix_share === null ? "window.cached_unknown" : "window.cached_hint")}</span>
       </p>
       <details class="sent" @toggle=${(event) => (this.isOpen = event.target.open)}>
@@ -96,7 +96,7 @@ class ContextReport extends SashElement {
     const sent = bills.reduce((sum, bill) => sum + bill.input_tokens, 0);
     const cached = bills.reduce((sum, bill) => sum + bill.cached_tokens, 0);
     return html`
-      <h3>“${readTitle(question)}” <span class="small dim">${formatMoment(turn.created_at)}</span></h3>
+      <h3><q>${readTitle(question)}</q> <span class="small dim">${formatMoment(turn.created_at)}</span></h3>
       <p class="small">${t("window.last_cached", { share: formatShare(sent ? cached / sent : null) })}</p>
       ${renderPrompts(turn, prompts)}
     `;

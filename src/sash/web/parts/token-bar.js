@@ -1,7 +1,7 @@
 /** A bar of the tokens of a prompt, coloured by their origin, with a legend that does not need the colours. */
 
 import { html, nothing } from "../vendor/lit.js";
-import { formatNumber, t } from "../text.js";
+import { formatNumber, joinPair, t } from "../text.js";
 import { SashElement } from "../element.js";
 
 // The names of the parts that the server reports, by the origin that a person understands.
@@ -52,7 +52,7 @@ class TokenBar extends SashElement {
         ${groups.map(
           ({ origin, tokens }) =>
             html`<span
-              title="${t(`origin.${origin}`)}: ${t("tokens", { count: tokens })}"
+              title=${joinPair(t(`origin.${origin}`), t("tokens", { count: tokens }))}
               .style=${`width: ${(100 * tokens) / whole}%; background: var(--part-${origin})`}
             ></span>`,
         )}

@@ -1,7 +1,7 @@
 /** All that the model gets, as two rows of blocks: the fixed parts of the prompt, and the conversation with its cut. */
 
 import { classMap, html, nothing, repeat } from "../vendor/lit.js";
-import { formatNumber, t } from "../text.js";
+import { formatNumber, joinPair, t } from "../text.js";
 import { SashElement } from "../element.js";
 import { findOrigin } from "./token-bar.js";
 import { readAnswer, readTags, readTitle } from "./window-blocks.js";
@@ -79,7 +79,7 @@ class WindowStrip extends SashElement {
   }
 
   _renderFixed(block, index) {
-    const words = `${block.label}: ${t(block.isShare ? "window.about_tokens" : "tokens", { count: block.tokens })}`;
+    const words = joinPair(block.label, t(block.isShare ? "window.about_tokens" : "tokens", { count: block.tokens }));
     return html`<button
       class="block part"
       data-part=${block.name}
