@@ -16,6 +16,7 @@ from tests.notices import skip_not_tested
 playwright = pytest.importorskip("playwright.sync_api")
 
 WAIT_MS = 20_000
+playwright.expect.set_options(timeout=WAIT_MS)
 
 
 @pytest.fixture(scope="module")

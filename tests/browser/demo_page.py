@@ -70,7 +70,7 @@ def answer(messages: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Demo:
-    """The server of the demo, and the ids of its sessions by what they show."""
+    """The server of the demo, and the ids of its sessions, and of a turn, by what they show."""
 
     server: PageServer
     sessions: dict[str, str]
@@ -90,7 +90,7 @@ def serve_demo(folder: Path) -> Iterator[Demo]:
 
 
 def fill(server: PageServer, model: ModelServer) -> dict[str, str]:
-    """Hold the conversations of the demo, and return their session ids by what they show."""
+    """Hold the conversations of the demo. Return the ids of their sessions, and of a turn, by what they show."""
     window = {"max_tokens": 1200, "evict_to": 0.75}
     sessions = {
         "long": server.start_session(name="Household", window=window),
@@ -104,17 +104,17 @@ def fill(server: PageServer, model: ModelServer) -> dict[str, str]:
         "Remember that I like 21 degrees in the living room.",
         "turn on the kitchen light",
         "Is the bedroom window open?",
-        "Please make it cosy in the living room",
         "Show me the week as a table",
         "Draw a plot of the living room temperature",
         "Turn off the kitchen light",
     ):
         server.say(sessions["long"], sentence)
+    cosy = server.say(sessions["long"], "Please make it cosy in the living room")
     model.answer = lambda messages: (_ for _ in ()).throw(RuntimeError("simulated"))
     server.say(sessions["error"], "Tell me a story about the sea", time_budget_ms=4000)
     model.answer = answer
     server.say(sessions["approval"], "Please let the plumber in by the front door")
-    return sessions
+    return sessions | {"turn": str(cosy["continuation_id"])}
 
 
 def main() -> None:

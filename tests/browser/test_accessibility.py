@@ -15,6 +15,7 @@ VIEWS = {
     "window": ("window", "long", "What would be sent now"),
     "empty-window": ("window", "empty", "What would be sent now"),
     "history": ("history", None, "The plumber"),
+    "turn": ("turn", "turn", "It is cosy now"),
     "house": ("house", None, "What it may do"),
     "costs": ("costs", None, "Yesterday"),
 }

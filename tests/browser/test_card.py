@@ -10,9 +10,6 @@ from tests.browser.page_server import PageServer
 from tests.ha.model_server import ModelServer, call_tool, has_result
 from tests.models.wire import usage
 
-# A machine that runs many tests at once is slow.
-expect.set_options(timeout=20_000)
-
 
 @pytest.fixture
 def cached(monkeypatch: pytest.MonkeyPatch) -> None:

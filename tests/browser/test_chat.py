@@ -12,9 +12,6 @@ from tests.browser.page_server import PageServer
 from tests.browser.relay import Relay
 from tests.ha.model_server import ModelServer, call_tool, has_result
 
-# A machine that runs many tests at once is slow.
-expect.set_options(timeout=20_000)
-
 EVIL = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
 COUNT_TO_100 = (
     "with recursive days(day) as (select 1 union all select day + 1 from days where day < 100) "

@@ -63,6 +63,7 @@ class AnswerCard extends SashElement {
       ${section("card.actions", renderActions(turn))}
       ${section("card.cost", renderNumbers(turn))}
       ${turn.stats?.model_calls === 0 ? nothing : section(sent, renderPrompts(turn, this._prompts))}
+      <p><a href="#/turn/${encodeURIComponent(this.turnId)}" @click=${() => this.querySelector("dialog").close()}>${t("window.open_timeline")}</a></p>
     `;
   }
 }

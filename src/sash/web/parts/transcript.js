@@ -60,7 +60,7 @@ class Transcript extends SashElement {
   }
 
   async updated() {
-    if (this.turnId && this.turnId !== this._shownTurn && this.conversation.state !== "loading") this._show(this.turnId);
+    if (this.turnId && this.turnId !== this._shownTurn) this._show(this.turnId);
     // The turns have no height before they have drawn themselves.
     await Promise.all(Array.from(this.querySelectorAll("sash-chat-turn"), (turn) => turn.updateComplete));
     this._keepPlace();
