@@ -227,6 +227,12 @@ async def test_the_house_is_spoken_to_in_its_own_language_or_that_of_the_speaker
     assert await house.hear("is the kitchen light on?") is None
 
 
+async def test_the_language_of_the_house_is_understood_beside_that_of_the_browser() -> None:
+    house = House(make_index(language="en"), language="de")
+    assert await house.says("is the kitchen light on?") == "Yes"
+    assert await house.says("ist das Küchenlicht an?") == "Ja"
+
+
 async def test_states_are_said_in_the_words_of_the_language() -> None:
     house = House(make_index(language="de"))
     assert await house.says("ist das Küchenlicht aus?") == "Nein, an"

@@ -98,14 +98,23 @@ class HomeIntents:
             index = self._source.index
         except HomeUnavailable:
             return None
-        preferred = find_language(utterance.language) if utterance.language else None
         of_home = find_language(index.language)
-        language, owner = preferred or of_home, utterance.session.owner
-        if language is None:
-            return None
-        writer = await self._load_language(language, None if language == of_home else owner)
-        if writer is None:
-            return None
+        spoken = find_language(utterance.language) if utterance.language else None
+        # People also use the language of the home, whatever the language of their browser or device is.
+        for language in dict.fromkeys(filter(None, (spoken, of_home))):
+            writer = await self._load_language(
+                language, None if language == of_home else utterance.session.owner
+            )
+            answer = writer and await self._understand_in(writer, utterance, index)
+            if answer:
+                return answer
+        return None
+
+    async def _understand_in(
+        self, writer: ReplyWriter, utterance: Utterance, index: HomeIndex
+    ) -> Answer | None:
+        """Return an answer or service calls if the sentence belongs to the grammar of one language."""
+        language, owner = writer.grammar.language, utterance.session.owner
         names = await self.load_names(index)
         speaker_area = names.find_area(utterance.area)
         text = self._vocabulary.rewrite(utterance.text, language)

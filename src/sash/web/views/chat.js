@@ -1,7 +1,7 @@
 /** The chat: one conversation with its turns, and the field for the next message. */
 
 import { html, nothing } from "../vendor/lit.js";
-import { formatMoment, t } from "../text.js";
+import { formatMoment, getLanguage, t } from "../text.js";
 import { SashElement } from "../element.js";
 import { readSession } from "../app.js";
 import { OFFLINE } from "../parts/answer-way.js";
@@ -98,7 +98,7 @@ class Chat extends SashElement {
     const conversation = this._conversation;
     this.querySelector("sash-transcript")?.goToEnd();
     try {
-      await conversation.send(text);
+      await conversation.send(text, getLanguage());
     } catch (error) {
       this.notify(error.message, "error");
       this.querySelector("sash-composer").restore(text);
