@@ -141,9 +141,32 @@ async def test_the_report_counts_what_the_model_is_sent(run, clock):
     await runtime.remember("a new fact", session_id=session.id)
     notes = (await runtime.context_report(session.id))["parts"][-1]
     assert (notes["name"], notes["stable"]) == ("notes", False)
+    assert notes["sections"] == [
+        {"name": "facts", "tokens": notes["tokens"], "text": "What is known:\na new fact"}
+    ]
     assert [gone["reason"] for gone in report["evicted"]] == ["max_turns"] * len(report["evicted"]) != []
     assert report["evicted_count"] > len(report["evicted"])
     assert "message 0" in report["digest"]
+
+
+async def test_the_report_has_the_sections_of_the_memory_and_the_next_cut(run, clock):
+    runtime = await run(model=ScriptedModel("an answer of some words"))
+    session = await runtime.start_session(area="Kitchen", window=WindowLimits(max_turns=2, evict_to=0.5))
+    await runtime.pin("the cat is Minka", session_id=session.id)
+    clock.advance(60)
+    cuts = 0
+    for n in range(4):
+        before = await runtime.context_report(session.id)
+        await turn(runtime, session, f"message {n}")
+        report = await runtime.context_report(session.id)
+        if report["evicted_count"] > before["evicted_count"]:
+            cuts += 1
+            assert [each["message_id"] for each in report["evicted"]] == before["next_evicted"]
+    assert cuts
+    memory = next(part for part in report["parts"] if part["name"] == "memory")
+    assert [section["name"] for section in memory["sections"]] == ["place", "pins", "digest"]
+    assert sum(section["tokens"] for section in memory["sections"]) == memory["tokens"]
+    assert memory["sections"][1]["text"] == "Always keep in mind:\nthe cat is Minka"
 
 
 async def test_the_prefix_share_is_what_the_last_call_began_with(run, clock):

@@ -1,6 +1,6 @@
 """The window's rules, one sentence each, and the properties that hold for any conversation."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import given, settings
@@ -430,3 +430,22 @@ def test_a_restored_window_behaves_like_the_original(limits, conversation, at):
     for new in conversation[at:]:
         assert restored.add(new) == window.add(new)
     assert restored.snapshot("x") == window.snapshot("x")
+
+
+@given(limits, conversations())
+@settings(max_examples=300, deadline=None)
+def test_the_preview_of_a_cut_is_the_next_cut_of_small_turns(limits, conversation):
+    """The turns until then have no tokens, except the last one, which passes the limit by one token."""
+    window = Window(limits)
+    fill(window, *conversation)
+    before, kept = window.snapshot("x"), ids(window)
+    expected = [eviction.message.id for eviction in window.preview_cut()]
+    assert window.snapshot("x") == before, "a preview changes nothing"
+    if limits.max_tokens is not None:
+        window.limits = replace(limits, max_turns=None)
+        sizes = [max(0, limits.max_tokens - window.tokens) + 1]
+    else:
+        sizes = [0] * max(0, (limits.max_turns or 0) + 1 - window.turns)
+    evicted = fill(window, *(message(tokens=size) for size in sizes))
+    cut = [each.message.id for each in evicted if each.reason != "unanswered"]
+    assert [message_id for message_id in cut if message_id in kept] == expected

@@ -271,10 +271,18 @@ class PreferenceList:
 
 
 @dataclass(frozen=True, slots=True)
+class ContextSection:
+    name: str
+    tokens: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class ContextPart:
     name: str
     tokens: int
     stable: bool
+    sections: tuple[ContextSection, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +300,7 @@ class ContextShown:
     prefix_share: float | None
     evicted: tuple[EvictedShown, ...]
     evicted_count: int
+    next_evicted: tuple[str, ...]
     digest: str
     messages: tuple[Object, ...] | None = None
     tools: tuple[Object, ...] | None = None

@@ -35,6 +35,9 @@ class ReportVerbs(SessionVerbs):
     ) -> dict[str, Any]:
         """Return the parts of the next model call, without the new message and the turns recalled for it.
 
+        `evicted` has the messages that the last cut removed, and `next_evicted` those that the next one will
+        remove if small turns fill the window until then.
+
         `prefix_share` is the share of these tokens that equal the beginning of the last call: a provider can
         serve them from its cache. It is None if this process did not make the last call. `with_messages` adds
         the messages and the tools themselves. Tools that `turn_tools` finds for a turn are not among them.
@@ -52,18 +55,20 @@ class ReportVerbs(SessionVerbs):
         )
         notes = await parts.notes.read_known(owner)
         tail = [("pinned", parts.describe_pinned(session, notes))]
+        restored = Window.restore(window)
         context = parts.contexts.build(
-            session, notes, Window.restore(window), rendered, parts.tools.schemas, tail, home=briefing
+            session, notes, restored, rendered, parts.tools.schemas, tail, home=briefing
         )
         share = None if last_prompt is None else prefix_share(context, last_prompt, parts.counter)
         evicted = await parts.store.evicted(owner, session_id)
         sent = {"messages": list(context.messages), "tools": context.tools} if with_messages else {}
         return {
-            **report(context),
+            **report(context, parts.counter),
             **sent,
             "prefix_share": share,
             "evicted": [asdict(message) for message in evicted],
             "evicted_count": window.evicted_count,
+            "next_evicted": [eviction.message.id for eviction in restored.preview_cut()],
             "digest": session.memory.digest,
         }
 

@@ -30,6 +30,8 @@ Reason = Literal["max_tokens", "max_turns", "max_characters", "unanswered", "res
 # The queues, in the order in which they are emptied. Kept groups are in none of them.
 _EPHEMERAL, _ORDINARY, _IMPORTANT, _KEPT = range(4)
 
+# The preview of a cut adds at most this many turns.
+MAX_PREVIEW_TURNS = 10_000
 # The question id of a restored turn whose question was evicted.
 _EVICTED_QUESTION = ""
 
@@ -178,6 +180,23 @@ class Window:
             self._shed_leading_answers("max_turns" if too_many_turns else "max_tokens", evicted)
         self.evicted_count += len(evicted)
         return tuple(evicted)
+
+    def preview_cut(self) -> tuple[Eviction, ...]:
+        """Return what the next cut will evict, if small turns fill the window until then. Nothing changes.
+
+        With both limits, the one by tokens counts. Empty without limits, or if the cut is more than
+        `MAX_PREVIEW_TURNS` away.
+        """
+        limits, copy = self.limits, self.restore(self.snapshot("copy"))
+        if limits.max_tokens is not None:
+            fillers = [max(0, limits.max_tokens - self.tokens) + 1]
+        elif limits.max_turns is not None:
+            fillers = [0] * min(MAX_PREVIEW_TURNS, max(0, limits.max_turns - self.turns) + 1)
+        else:
+            return ()
+        copy.limits = replace(limits, max_turns=None if limits.max_tokens is not None else limits.max_turns)
+        evicted = [copy.add(MessageEntry("user", "", token_count=tokens)) for tokens in fillers][-1]
+        return tuple(each for each in evicted if each.message.id in self and each.reason != "unanswered")
 
     def _insert(self, message: MessageEntry, evicted: list[Eviction]) -> None:
         if message.id in self._messages:
