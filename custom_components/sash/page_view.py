@@ -14,7 +14,7 @@ from homeassistant.util.hass_dict import HassKey
 
 from sash.web import PAGE_FOLDER
 
-from .const import DOMAIN
+from .const import DOMAIN, SUBENTRY_CONVERSATION
 from .entry_data import SashConfigEntry
 from .page_api import PREFIX
 
@@ -78,6 +78,17 @@ def list_entries(hass: HomeAssistant) -> list[SashConfigEntry]:
     ]
 
 
+@callback
+def list_agents(hass: HomeAssistant) -> dict[str, str]:
+    """Return the ids and names of the agents of enabled config entries, also of those that are not loaded."""
+    return {
+        subentry.subentry_id: subentry.title
+        for entry in hass.config_entries.async_entries(DOMAIN, include_disabled=False)
+        for subentry in entry.subentries.values()
+        if subentry.subentry_type == SUBENTRY_CONVERSATION
+    }
+
+
 class PageRequests(HomeAssistantView):
     """Passes requests of signed-in users on to the application of a config entry."""
 
@@ -90,16 +101,16 @@ class PageRequests(HomeAssistantView):
     async def _handle(self, request: web.Request, path: str) -> web.StreamResponse:
         entries: list[SashConfigEntry] = self._hass.config_entries.async_loaded_entries(DOMAIN)
         agents = [(entry, agent) for entry in entries for agent in entry.runtime_data.agents.values()]
-        if not agents:
+        wanted = request.headers.get(AGENT_HEADER)
+        chosen = next((each for each in agents if wanted in (None, each[1].id)), None)
+        if chosen is None and wanted is not None and wanted not in list_agents(self._hass):
+            return make_problem(HTTPStatus.NOT_FOUND, "agent_not_found", f"there is no agent {wanted!r:.80}")
+        if chosen is None:
             return make_problem(
                 HTTPStatus.SERVICE_UNAVAILABLE,
                 "no_agent",
-                "no agent of Sash is loaded: add one under Settings > Devices & services, or wait",
+                "the agent is not loaded: wait a moment, or look under Settings > Devices & services > Sash",
             )
-        wanted = request.headers.get(AGENT_HEADER)
-        chosen = next((each for each in agents if wanted in (None, each[1].id)), None)
-        if chosen is None:
-            return make_problem(HTTPStatus.NOT_FOUND, "agent_not_found", f"there is no agent {wanted!r:.80}")
         entry, agent = chosen
         response = await entry.runtime_data.page_api.handle(request, agent)
         return response or make_problem(

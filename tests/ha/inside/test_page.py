@@ -11,13 +11,16 @@ from aiohttp.test_utils import TestClient, TestServer
 from homeassistant.auth.const import GROUP_ID_ADMIN, GROUP_ID_READ_ONLY, GROUP_ID_USER
 from homeassistant.auth.models import User
 from homeassistant.components.frontend import DATA_PANELS
+from homeassistant.config_entries import ConfigEntryDisabler
 from homeassistant.const import EVENT_HOMEASSISTANT_STOP
 from homeassistant.core import HomeAssistant
 from homeassistant.setup import async_setup_component
 from pytest_homeassistant_custom_component.common import CLIENT_ID, MockConfigEntry, MockUser
 
-from custom_components.sash.const import DOMAIN, SUBENTRY_CONVERSATION
+from custom_components.sash.const import DOMAIN, SUBENTRY_AI_TASK, SUBENTRY_CONVERSATION
 from custom_components.sash.page_view import AGENT_HEADER
+from sash.engine.runtime import Runtime
+from sash.errors import StoreUnavailable
 from sash.web import PAGE_FOLDER
 from tests.ha.inside.talking_house import ACTING, calls, make_subentry, open_house
 from tests.models.wire import Reply, chunk, said
@@ -79,6 +82,19 @@ async def visit(hass: HomeAssistant) -> AsyncIterator[Visit]:
     yield sign_in
     for client in clients:
         await client.close()
+
+
+async def add_second_provider(hass: HomeAssistant) -> MockConfigEntry:
+    """Set up a second config entry with an agent of its own."""
+    second = MockConfigEntry(
+        domain=DOMAIN,
+        title="Second",
+        data={"provider": "local"},
+        subentries_data=[make_subentry(SUBENTRY_CONVERSATION, {"prompt": "Be brief."})],
+    )
+    second.add_to_hass(hass)
+    assert await hass.config_entries.async_setup(second.entry_id)
+    return second
 
 
 async def read_frames(response: Any) -> AsyncIterator[dict[str, str]]:
@@ -450,14 +466,7 @@ async def test_an_interrupted_turn_is_resumed_and_a_failed_one_tried_again(
 
 async def test_the_page_chooses_an_agent(hass: HomeAssistant, visit: Visit) -> None:
     async with open_house(hass, said("ok")) as house:
-        second = MockConfigEntry(
-            domain=DOMAIN,
-            title="Second",
-            data={"provider": "local"},
-            subentries_data=[make_subentry(SUBENTRY_CONVERSATION, {"prompt": "Be brief."})],
-        )
-        second.add_to_hass(hass)
-        assert await hass.config_entries.async_setup(second.entry_id)
+        second = await add_second_provider(hass)
         anna = await visit("Anna")
         await anna.start()
         anna.headers[AGENT_HEADER] = next(iter(second.runtime_data.agents))
@@ -468,6 +477,53 @@ async def test_the_page_chooses_an_agent(hass: HomeAssistant, visit: Visit) -> N
         anna.headers[AGENT_HEADER] = next(iter(house.data.agents))
         await anna.read("GET", f"v1/sessions/{session_id}", status=404)
         anna.headers[AGENT_HEADER] = "unknown"
+        assert (await anna.read("GET", "v1/sessions", status=404))["code"] == "agent_not_found"
+
+
+@pytest.mark.parametrize("state", ["loading", "retrying", "failed", "unloaded"])
+async def test_an_agent_whose_provider_is_not_loaded_is_only_away(
+    hass: HomeAssistant, visit: Visit, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    can_open, opening = asyncio.Event(), Runtime.open
+
+    async def open_or_fail(runtime: Runtime, **options: Any) -> Any:
+        if state != "loading":
+            raise StoreUnavailable("it is locked") if state == "retrying" else RuntimeError("it is broken")
+        await can_open.wait()
+        return await opening(runtime, **options)
+
+    async with open_house(hass, said("ok")) as house:
+        second = await add_second_provider(hass)
+        anna = await visit("Anna")
+        anna.headers[AGENT_HEADER] = next(iter(house.data.agents))
+        session_id = await anna.start()
+        assert await hass.config_entries.async_unload(house.entry.entry_id)
+        monkeypatch.setattr(Runtime, "open", open_or_fail)
+        setting_up = None
+        if state == "loading":
+            setting_up = hass.async_create_task(hass.config_entries.async_setup(house.entry.entry_id))
+        elif state != "unloaded":
+            assert not await hass.config_entries.async_setup(house.entry.entry_id)
+        async with anna.request("GET", f"v1/sessions/{session_id}") as response:
+            assert (response.status, response.headers.get("Retry-After")) == (503, "5")
+            assert (await response.json(content_type=None))["code"] == "no_agent"
+        if setting_up is not None:
+            can_open.set()
+            assert await setting_up
+            await anna.read("GET", f"v1/sessions/{session_id}")
+        else:
+            await hass.config_entries.async_set_disabled_by(house.entry.entry_id, ConfigEntryDisabler.USER)
+            answer = await anna.read("GET", f"v1/sessions/{session_id}", status=404)
+            assert answer["code"] == "agent_not_found"
+        anna.headers[AGENT_HEADER] = next(iter(second.runtime_data.agents))
+        await anna.read("GET", "v1/sessions")
+
+
+async def test_an_ai_task_is_no_agent(hass: HomeAssistant, visit: Visit) -> None:
+    async with open_house(hass, said("ok"), task={}) as house:
+        anna = await visit("Anna")
+        tasks = [s for s in house.entry.subentries.values() if s.subentry_type == SUBENTRY_AI_TASK]
+        anna.headers[AGENT_HEADER] = tasks[0].subentry_id
         assert (await anna.read("GET", "v1/sessions", status=404))["code"] == "agent_not_found"
 
 
