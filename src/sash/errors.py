@@ -197,6 +197,15 @@ class SessionChanged(SashError):
     session_id: str | None = None
 
 
+@dataclass(eq=False, kw_only=True)
+class LastActionChanged(SashError):
+    """An undo would reverse another action than the expected one."""
+
+    code = "last_action_changed"
+
+    session_id: str | None = None
+
+
 class NotesChanged(SashError):
     """The notes of the owner were changed after they were read."""
 

@@ -57,6 +57,7 @@ async def test_an_action_is_listed_with_its_sentence_states_and_reason(tmp_path)
             "allowed_by": "*",
             "approved": None,
             "is_undone": False,
+            "can_undo": True,
         }
 
 
@@ -74,6 +75,51 @@ async def test_an_undo_marks_the_action_that_it_reversed(tmp_path):
         assert paged["actions"] == [undo]
         paged = await list_actions(served, limit=1, cursor=paged["next_cursor"])
         assert paged["actions"] == [kettle], "a page knows the undo of a newer page"
+
+
+async def read_undoable(served):
+    """Return the services of the actions that can be undone, newest first."""
+    return [one["service"] for one in (await list_actions(served))["actions"] if one["can_undo"]]
+
+
+async def test_only_the_last_action_of_an_active_session_can_be_undone(tmp_path):
+    async with acting(tmp_path) as served:
+        await served.runtime.home_ready(timeout_s=WAIT_S)
+        first, second = await served.start(policy=FREE), await served.start(policy=FREE)
+        for message in ("turn on the kitchen ceiling", "turn on the kettle"):
+            await say(served, first, message)
+        await say(served, second, "turn off the counter")
+        assert await read_undoable(served) == ["light.turn_off", "switch.turn_on"]
+        [page] = (await list_actions(served, limit=1, session_id=first))["actions"]
+        assert page["can_undo"]
+        await say(served, first, "undo that")
+        assert await read_undoable(served) == ["light.turn_off", "light.turn_on"]
+        await served.client.post(f"/v1/sessions/{second}/end", json={})
+        assert await read_undoable(served) == ["light.turn_on"]
+
+
+async def test_an_action_that_cannot_be_reversed_hides_the_older_ones(tmp_path):
+    scene = calling("call_service", service="scene.turn_on", entity_ids=["scene.movie"])
+    async with acting(tmp_path, scene, "ok") as served:
+        await served.runtime.home_ready(timeout_s=WAIT_S)
+        session_id = await served.start(policy=FREE)
+        for message in ("turn on the kitchen ceiling", "turn on the kitchen ceiling"):
+            await say(served, session_id, message)
+        listed = (await list_actions(served))["actions"]
+        assert [one["can_undo"] for one in listed] == [False, True], "the second call changed nothing"
+        await say(served, session_id, "make it cosy for my cat")
+        listed = (await list_actions(served))["actions"]
+        assert listed[0]["service"] == "scene.turn_on"
+        assert not any(one["can_undo"] for one in listed), "an undo of the scene is refused"
+
+
+async def test_without_a_connected_home_nothing_can_be_undone(tmp_path):
+    home = house()
+    async with serving(tmp_path, home=home, allow_actuation=True, allowlisted_services=["*"]) as served:
+        await served.runtime.home_ready(timeout_s=WAIT_S)
+        await say(served, await served.start(policy=FREE), "turn on the kitchen ceiling")
+        home.disconnect("test")
+        assert await read_undoable(served) == []
 
 
 async def test_the_pages_have_each_action_once(tmp_path):

@@ -4,7 +4,7 @@ import pytest
 
 from sash.intents.undo_intents import UNDO_SENTENCES
 from tests.home.small_home import house
-from tests.surfaces.serving import WAIT_S, problem, serving
+from tests.surfaces.serving import WAIT_S, WaitingModel, problem, serving
 
 FREE = {"allow_actuation": True, "allowlisted_services": ["*"]}
 CEILING = "light.kitchen_ceiling"
@@ -106,6 +106,55 @@ async def test_an_undo_that_is_sent_twice_with_one_key_is_done_once(acting):
     assert turns[0]["continuation_id"] == turns[1]["continuation_id"]
     index = acting.runtime.home.index
     assert (index.get_state(CEILING), index.get_state("switch.kettle")) == ("on", "off")
+
+
+async def list_actions(served):
+    return (await served.client.get("/v1/actions")).json()["actions"]
+
+
+def name(action):
+    """Return the ids that name an action in an undo."""
+    return {key: action[key] for key in ("continuation_id", "call_id")}
+
+
+async def test_an_undo_of_another_action_than_the_expected_one_is_refused(acting):
+    session_id = await start_with_light(acting)
+    [expected] = await list_actions(acting)
+    await acting.wait(await acting.send(session_id, "turn on the kettle"))
+    path, index = f"/v1/sessions/{session_id}/undo", acting.runtime.home.index
+    refused = problem(await acting.client.post(path, json=name(expected)), 409, "last_action_changed")
+    assert refused["session_id"] == session_id
+    assert (index.get_state(CEILING), index.get_state("switch.kettle")) == ("on", "on")
+    turn = await undo(acting, session_id, **name((await list_actions(acting))[0]))
+    assert turn["status"] == "completed"
+    assert (index.get_state(CEILING), index.get_state("switch.kettle")) == ("on", "off")
+    assert (await undo(acting, session_id, **name(expected)))["status"] == "completed"
+    problem(await acting.client.post(path, json=name(expected)), 409, "last_action_changed")
+
+
+async def test_an_undo_of_an_expected_action_does_not_wait_behind_another_turn(tmp_path):
+    async with serving(tmp_path, model=WaitingModel(), home=house(), **FREE) as served:
+        await served.runtime.home_ready(timeout_s=WAIT_S)
+        session_id = await start_with_light(served)
+        [expected] = await list_actions(served)
+        running = await served.send(session_id, "make it cosy for my cat")
+        path = f"/v1/sessions/{session_id}/undo"
+        problem(await served.client.post(path, json=name(expected)), 409, "session_busy")
+        await served.client.post(f"/v1/continuations/{running}/cancel")
+        assert served.runtime.home.index.get_state(CEILING) == "on"
+
+
+async def test_an_expected_undo_that_is_sent_twice_with_one_key_is_done_once(acting):
+    session_id = await start_with_light(acting)
+    [expected] = await list_actions(acting)
+    turns = [await undo(acting, session_id, idempotency_key="once", **name(expected)) for _ in range(2)]
+    assert turns[0]["continuation_id"] == turns[1]["continuation_id"]
+
+
+async def test_an_expected_action_needs_both_ids(acting):
+    session_id = await start_with_light(acting)
+    path = f"/v1/sessions/{session_id}/undo"
+    problem(await acting.client.post(path, json={"call_id": "c1"}), 422, "invalid_input")
 
 
 async def test_an_undo_needs_the_scope_act_and_the_own_session(acting):

@@ -21,7 +21,8 @@ class ActionShown:
     `in_words` is the call, such as "turn on Floor lamp (light.floor_lamp)". `way` is "local" if the sentence
     was understood without a model, and null if unknown. `verified` is null if the effect cannot be observed.
     `before` and `after` are the states by entity. `allowed_by` is the entry of the allowlist, and `approved`
-    the answer of a person who was asked first.
+    the answer of a person who was asked first. `can_undo` tells if an undo of the session would reverse this
+    action now. It may still fail, for example because the state has changed since.
     """
 
     continuation_id: str
@@ -43,6 +44,7 @@ class ActionShown:
     allowed_by: str | None
     approved: bool | None
     is_undone: bool
+    can_undo: bool
 
     @classmethod
     def of(cls, past: PastAction, index: HomeIndex | None) -> Self:
@@ -72,6 +74,7 @@ class ActionShown:
             reason.allowed_by,
             reason.approved,
             past.is_undone,
+            past.can_undo,
         )
 
 

@@ -6,7 +6,7 @@ from sash.app.access import Caller
 from sash.app.action_view import ActionList
 from sash.app.home_view import HomeShown
 from sash.app.service import AgentService
-from sash.errors import HomeUnavailable
+from sash.errors import HomeUnavailable, LastActionChanged
 from sash.home.index import HomeIndex
 from sash.intents.undo_intents import choose_undo_sentence
 from sash.values.continuations import Continuation
@@ -46,9 +46,14 @@ class HomeService:
 
         The turn says "undo that" in the language of the request, the session or the home. So the policy, the
         approvals and the journal are those of the sentence, and it drops an open approval question.
+
+        If the request names the expected action, raise `LastActionChanged` if another one would be undone,
+        and `SessionBusy` while another turn runs, because that turn may act.
         """
         caller.need("converse")
         session = await self._service.runtime.get_session(session_id, owner=caller.owner)
+        if request.expected_key is not None:
+            await self._check_expected(caller, session_id, request)
         preferred, index = session.preferences.get("language"), self._find_index()
         _, sentence = choose_undo_sentence(
             request.language,
@@ -59,9 +64,24 @@ class HomeService:
             message=sentence,
             language=request.language,
             idempotency_key=request.idempotency_key,
-            busy="enqueue",
+            busy="enqueue" if request.expected_key is None else "reject",
         )
         return await self._service.reply(caller, session_id, sent)
+
+    async def _check_expected(self, caller: Caller, session_id: str, request: Undo) -> None:
+        runtime, key = self._service.runtime, request.idempotency_key
+        if key is not None:
+            turns = await runtime.list_turns(session_id, owner=caller.owner)
+            if any(turn.request.idempotency_key == key for turn in turns):
+                return  # The request was sent before, and may have undone the action.
+        found = await runtime.find_action_to_undo(session_id, owner=caller.owner)
+        if found != request.expected_key:
+            other = "there is no action to undo" if found is None else f"an undo would reverse {found}"
+            raise LastActionChanged(
+                f"{request.expected_key} is not the last action of session {session_id}: {other}. "
+                "Nothing was undone: list the actions again",
+                session_id=session_id,
+            )
 
     def _find_index(self) -> HomeIndex | None:
         home = self._service.runtime.home

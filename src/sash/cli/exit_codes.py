@@ -36,6 +36,7 @@ _CODES = {
     "key_reused": EXIT_CONFLICT,
     "notes_changed": EXIT_CONFLICT,
     "session_changed": EXIT_CONFLICT,
+    "last_action_changed": EXIT_CONFLICT,
     "continuation_final": EXIT_CONFLICT,
     "continuation_open": EXIT_CONFLICT,
     "not_awaiting_approval": EXIT_CONFLICT,

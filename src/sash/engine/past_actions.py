@@ -1,10 +1,13 @@
 """The actions of earlier turns: listed for an undo and for a person, and explained."""
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
-from sash.errors import ContinuationNotFound, SessionNotFound
+from sash.errors import ContinuationNotFound, InvalidInput, SessionNotFound
+from sash.home.index import HomeIndex
+from sash.home.undo import find_last_action, find_undoable, is_undo_done
 from sash.ports.store import Page, Store
 from sash.values.action_explanation import ActionExplanation, PastAction, Way
 from sash.values.continuations import Action, Continuation
@@ -32,6 +35,17 @@ async def list_past_actions(store: Store, owner: str, session_id: str) -> AsyncI
             yield _make_key(turn, action), action
 
 
+async def find_action_to_undo(
+    store: Store, owner: str, session_id: str, index: HomeIndex | None
+) -> str | None:
+    """Return the key of the action that an undo reverses, or None without one or without a home."""
+    past = [each async for each in list_past_actions(store, owner, session_id)]
+    try:
+        return None if index is None else find_last_action(past, index)[0]
+    except InvalidInput:
+        return None
+
+
 async def explain_newest(
     store: Store, owners: Sequence[str], entity_id: str | None, session_id: str | None
 ) -> ActionExplanation | None:
@@ -52,25 +66,36 @@ async def explain_newest(
 
 
 async def list_action_page(
-    store: Store, owner: str, session_id: str | None, limit: int, cursor: str | None
+    store: Store,
+    owner: str,
+    session_id: str | None,
+    limit: int,
+    cursor: str | None,
+    index: HomeIndex | None,
 ) -> Page:
     """Return a page of the owner's actions, or of one session, as `PastAction`, newest first.
 
     `cursor` is the `next_cursor` of the page before. The turns are read from the newest on, also for a later
-    page, because an action may be undone by a newer one.
+    page, because an action may be undone by a newer one. Without `index`, no action can be undone.
     """
-    undone: set[str] = set()
+    undone: set[str | None] = set()
+    turn_counts: Counter[str] = Counter()
+    past: defaultdict[str, list[tuple[str, Action]]] = defaultdict(list)
     found: list[tuple[Continuation, int, Action]] = []
     async for turn in _iterate_turns(store, owner, session_id):
         actions = await _list_actions(store, turn)
-        for index, action in reversed(list(enumerate(actions))):
-            if action.undoes is not None and action.outcome == "done" and action.verified is not False:
+        turn_counts[turn.session_id] += 1
+        for place, action in reversed(list(enumerate(actions))):
+            if is_undo_done(action):
                 undone.add(action.undoes)
-            if cursor is None or _make_cursor(turn, index) < cursor:
-                found.append((turn, index, action))
+            if turn_counts[turn.session_id] <= MAX_TURNS_TO_UNDO:
+                past[turn.session_id].append((_make_key(turn, action), action))
+            if cursor is None or _make_cursor(turn, place) < cursor:
+                found.append((turn, place, action))
         if len(found) > limit:
             break
-    page = [await _describe(store, turn, action, undone) for turn, _, action in found[:limit]]
+    undoable = set() if index is None else {find_undoable(actions, index) for actions in past.values()}
+    page = [await _describe(store, turn, action, undone, undoable) for turn, _, action in found[:limit]]
     is_last = len(found) <= limit
     return Page(tuple(page), None if is_last else _make_cursor(*found[limit - 1][:2]))
 
@@ -94,12 +119,20 @@ def _make_cursor(turn: Continuation, index: int) -> str:
     return f"{turn.id}-{index:06}"
 
 
-async def _describe(store: Store, turn: Continuation, action: Action, undone: set[str]) -> PastAction:
+async def _describe(
+    store: Store, turn: Continuation, action: Action, undone: set[str | None], undoable: set[str | None]
+) -> PastAction:
     _, steps = await store.journal(turn.owner, turn.id)
     reversed_action = await _find_action(store, turn.owner, action.undoes) if action.undoes else None
     entity_ids = _list_entities(action) or _list_entities(reversed_action)
     explanation = _explain(turn, steps, action, entity_ids)
-    return PastAction(explanation, action, reversed_action, _make_key(turn, action) in undone)
+    key = _make_key(turn, action)
+    can_undo = key in undoable and await _is_active(store, turn)
+    return PastAction(explanation, action, reversed_action, key in undone, can_undo)
+
+
+async def _is_active(store: Store, turn: Continuation) -> bool:
+    return (await store.get_session(turn.owner, turn.session_id)).status == "active"
 
 
 async def _find_action(store: Store, owner: str, key: str) -> Action | None:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from sash.engine.context import prefix_share, report
-from sash.engine.past_actions import ACTION_CURSOR, explain_newest, list_action_page
+from sash.engine.past_actions import ACTION_CURSOR, explain_newest, find_action_to_undo, list_action_page
 from sash.engine.previous_prompts import find_previous_prompts
 from sash.engine.prompt_parts import PartDescriber
 from sash.engine.prompt_record import PromptReader, SentPrompt
@@ -131,7 +131,15 @@ class ReportVerbs(SessionVerbs):
             check_label("session_id", session_id)
         if cursor is not None and not ACTION_CURSOR.fullmatch(cursor):
             raise InvalidInput(f"cursor must be the next_cursor of the previous page, got {cursor!r:.80}")
-        return await list_action_page(self._parts.store, owner, session_id, limit, cursor)
+        parts = self._parts
+        return await list_action_page(parts.store, owner, session_id, limit, cursor, parts.find_index())
+
+    async def find_action_to_undo(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> str | None:
+        """Return the key of the action that an undo reverses: the ids of its turn and call with a colon.
+
+        Return None if the session has no such action, or if the home is unavailable.
+        """
+        return await find_action_to_undo(self._parts.store, owner, session_id, self._parts.find_index())
 
     async def window_stats(self, session: Session) -> WindowStats:
         """Return the counts of a session's window: messages, tokens, evictions and tags."""

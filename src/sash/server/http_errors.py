@@ -39,6 +39,7 @@ STATUS_BY_CODE = {
     "key_reused": 409,
     "notes_changed": 409,
     "session_changed": 409,
+    "last_action_changed": 409,
     "continuation_final": 409,
     "continuation_open": 409,
     "not_awaiting_approval": 409,

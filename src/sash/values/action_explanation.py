@@ -44,10 +44,12 @@ class PastAction:
     """An action of an earlier turn with its explanation.
 
     `reversed_action` is the action that this one undid, if this is an undo and the other turn still exists.
-    `is_undone` tells if a later action of the session undid this one.
+    `is_undone` tells if a later action of the session undid this one, and `can_undo` if an undo would reverse
+    this one now.
     """
 
     explanation: ActionExplanation
     action: Action
     reversed_action: Action | None
     is_undone: bool
+    can_undo: bool

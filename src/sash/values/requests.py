@@ -278,10 +278,25 @@ class Why:
 
 @validated(kw_only=True, example={"language": "en"})
 class Undo:
-    """A request to undo the last action of a session. `language` is the language of the user."""
+    """A request to undo the last action of a session. `language` is the language of the user.
+
+    `continuation_id` and `call_id` name the expected action, as `/v1/actions` shows it. Nothing is undone if
+    another action is the last one.
+    """
 
     language: Label | None = None
     idempotency_key: Label | None = None
+    continuation_id: Label | None = None
+    call_id: Label | None = None
+
+    def __post_init__(self) -> None:
+        if (self.continuation_id is None) != (self.call_id is None):
+            raise InvalidInput("continuation_id and call_id name an action only together")
+
+    @property
+    def expected_key(self) -> str | None:
+        """The key of the expected action."""
+        return None if self.call_id is None else f"{self.continuation_id}:{self.call_id}"
 
 
 @validated(kw_only=True, example={"text": "The cat sleeps in the garage."})

@@ -72,7 +72,8 @@ async def undo_action(
     """Start a turn that undoes the last action of a session, as if you had said "undo that".
 
     The policy of the session applies, and the turn may wait for an approval. If another turn runs, this one
-    follows it.
+    follows it. With the ids of the expected action, nothing happens if another action would be undone (409
+    `last_action_changed`), or while another turn runs (409 `session_busy`).
     """
     turn = await home.undo(caller, session_id, body or Undo())
     return make_json_response(Acknowledged(turn.id), 202)
