@@ -19,7 +19,7 @@ NOW = datetime(2026, 1, 31, 18, tzinfo=UTC)
         ("-0.5000", {}, "-0.5"),
         ("230", {"unit_of_measurement": "V"}, "230 V"),
         ("1.2.3", {}, "1.2.3"),
-        ("armed_home", {}, "armed home"),
+        ("armed_home", {}, "armed (home)"),
         ("unavailable", {"unit_of_measurement": "°C"}, "not available"),
         ("on", {"device_class": "window"}, "open"),
         ("on", {}, "on"),
