@@ -32,7 +32,7 @@ with pause_collection():
     from .leftover_data import offer_deletion
     from .llm_api_tools import LlmApiTools
     from .page_api import PageApi
-    from .page_view import set_up_page, update_panel
+    from .page_view import set_up_page
     from .pipeline_issues import PipelineIssues
     from .provider import create_model
     from .recovered_turns import recover_turns
@@ -113,7 +113,6 @@ async def async_setup_entry(hass: HomeAssistant, entry: SashConfigEntry) -> bool
     entry.async_on_unload(PipelineIssues(hass, entry, agents).open())
     entry.async_on_unload(recover_turns(hass, entry))
     entry.async_on_unload(entry.add_update_listener(_reload))
-    update_panel(hass)
     return True
 
 
@@ -123,7 +122,6 @@ async def async_unload_entry(hass: HomeAssistant, entry: SashConfigEntry) -> boo
         return False
     await entry.runtime_data.page_api.close()
     await entry.runtime_data.runtime.close()
-    update_panel(hass, without=entry)
     return True
 
 

@@ -7,8 +7,9 @@ from typing import Any
 from aiohttp import web
 from homeassistant.components import frontend
 from homeassistant.components.http.server import StaticPathConfig
-from homeassistant.config_entries import ConfigEntryState
+from homeassistant.config_entries import SIGNAL_CONFIG_ENTRY_CHANGED, ConfigEntry, ConfigEntryChange
 from homeassistant.core import HomeAssistant, callback
+from homeassistant.helpers.dispatcher import async_dispatcher_connect
 from homeassistant.helpers.http import HomeAssistantView
 from homeassistant.util.hass_dict import HassKey
 
@@ -30,52 +31,56 @@ PAGE_FILES: HassKey[str] = HassKey(f"{DOMAIN}_page_files")
 
 
 async def set_up_page(hass: HomeAssistant) -> None:
-    """Serve the files of the page and its requests. Home Assistant cannot take back either of them.
+    """Serve the files of the page and its requests, and show the page in the sidebar.
 
-    Browsers keep the files for a month. So their address has a hash of their content.
+    Home Assistant cannot take back the files and the requests. Browsers keep the files for a month. So their
+    address has a hash of their content.
     """
     digest = await hass.async_add_executor_job(_hash_files)
     hass.data[PAGE_FILES] = f"{PAGE_URL}/{digest}"
     await hass.http.async_register_static_paths([StaticPathConfig(hass.data[PAGE_FILES], str(PAGE_FOLDER))])
     hass.http.register_view(PageRequests(hass))
+    _follow_entries(hass)
 
 
 @callback
-def update_panel(hass: HomeAssistant, *, without: SashConfigEntry | None = None) -> None:
-    """Show the page in the sidebar if an agent is loaded, and tell it the names of the agents.
+def _follow_entries(hass: HomeAssistant) -> None:
+    """Keep the panel in step with the config entries, as long as Home Assistant runs."""
 
-    The agents of the entry `without` do not count, because it is being unloaded.
+    @callback
+    def follow(_: ConfigEntryChange, entry: ConfigEntry) -> None:
+        if entry.domain == DOMAIN:
+            _update_panel(hass)
+
+    async_dispatcher_connect(hass, SIGNAL_CONFIG_ENTRY_CHANGED, follow)
+    _update_panel(hass)
+
+
+@callback
+def _update_panel(hass: HomeAssistant) -> None:
+    """Show the page in the sidebar if there is an agent, and tell it the names of the agents.
+
+    Agents that are not loaded count, so that a reload does not change the panel. Home Assistant's frontend
+    leaves the page when its panel is removed, and builds the page anew when its panel changes.
     """
-    agents = [
-        {"id": agent.id, "name": agent.title}
-        for entry in list_entries(hass)
-        if entry is not without
-        for agent in entry.runtime_data.agents.values()
-    ]
+    agents = [{"id": agent_id, "name": name} for agent_id, name in list_agents(hass).items()]
     if not agents:
         frontend.async_remove_panel(hass, DOMAIN, warn_if_unknown=False)
         return
     module = {"name": PANEL_ELEMENT, "module_url": f"{hass.data[PAGE_FILES]}/panel.js"}
+    config = {"_panel_custom": module, "agents": agents}
+    shown = hass.data.get(frontend.DATA_PANELS, {}).get(DOMAIN)
+    if shown is not None and shown.config == config:
+        return
     frontend.async_register_built_in_panel(
         hass,
         "custom",
         sidebar_title=TITLE,
         sidebar_icon=ICON,
         frontend_url_path=DOMAIN,
-        config={"_panel_custom": module, "agents": agents},
+        config=config,
         update=True,
     )
-
-
-@callback
-def list_entries(hass: HomeAssistant) -> list[SashConfigEntry]:
-    """Return the config entries that are loaded or about to be: their runtime is open."""
-    return [
-        entry
-        for entry in hass.config_entries.async_entries(DOMAIN)
-        if hasattr(entry, "runtime_data")
-        and entry.state in (ConfigEntryState.LOADED, ConfigEntryState.SETUP_IN_PROGRESS)
-    ]
 
 
 @callback

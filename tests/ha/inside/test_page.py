@@ -5,17 +5,23 @@ import gzip
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from homeassistant.auth.const import GROUP_ID_ADMIN, GROUP_ID_READ_ONLY, GROUP_ID_USER
 from homeassistant.auth.models import User
-from homeassistant.components.frontend import DATA_PANELS
+from homeassistant.components.frontend import DATA_PANELS, EVENT_PANELS_UPDATED
 from homeassistant.config_entries import ConfigEntryDisabler
 from homeassistant.const import EVENT_HOMEASSISTANT_STOP
 from homeassistant.core import HomeAssistant
 from homeassistant.setup import async_setup_component
-from pytest_homeassistant_custom_component.common import CLIENT_ID, MockConfigEntry, MockUser
+from pytest_homeassistant_custom_component.common import (
+    CLIENT_ID,
+    MockConfigEntry,
+    MockUser,
+    async_capture_events,
+)
 
 from custom_components.sash.const import DOMAIN, SUBENTRY_AI_TASK, SUBENTRY_CONVERSATION
 from custom_components.sash.page_view import AGENT_HEADER
@@ -109,21 +115,70 @@ async def read_frames(response: Any) -> AsyncIterator[dict[str, str]]:
             frame = {}
 
 
-async def test_the_panel_is_there_while_an_agent_is_loaded(hass: HomeAssistant) -> None:
+def list_shown_agents(hass: HomeAssistant) -> list[dict[str, str]] | None:
+    """Return the agents of the panel, or None if there is no panel."""
+    panel = hass.data[DATA_PANELS].get(DOMAIN)
+    return None if panel is None else panel.config["agents"]
+
+
+async def test_the_panel_is_there_while_there_is_an_agent(hass: HomeAssistant) -> None:
     async with open_house(hass, said("ok")) as house:
         panel = hass.data[DATA_PANELS][DOMAIN]
         assert (panel.sidebar_title, panel.require_admin) == ("Sash", False)
-        module = panel.config["_panel_custom"]
-        assert module["name"] == "sash-panel"
-        assert panel.config["agents"] == [{"id": next(iter(house.data.agents)), "name": "Sash"}]
-        second = MockConfigEntry(domain=DOMAIN, title="Second", data={"provider": "local"})
-        second.add_to_hass(hass)
-        assert await hass.config_entries.async_setup(second.entry_id)
-        await hass.config_entries.async_unload(house.entry.entry_id)
-        assert DOMAIN not in hass.data[DATA_PANELS]
-        await hass.config_entries.async_setup(house.entry.entry_id)
-        assert DOMAIN in hass.data[DATA_PANELS]
-    assert DOMAIN not in hass.data[DATA_PANELS]
+        assert panel.config["_panel_custom"]["name"] == "sash-panel"
+        first = {"id": next(iter(house.data.agents)), "name": "Sash"}
+        assert list_shown_agents(hass) == [first]
+        second = await add_second_provider(hass)
+        other = {"id": next(iter(second.runtime_data.agents)), "name": "Sash"}
+        assert list_shown_agents(hass) == [first, other]
+        await hass.config_entries.async_set_disabled_by(house.entry.entry_id, ConfigEntryDisabler.USER)
+        assert list_shown_agents(hass) == [other]
+        await hass.config_entries.async_set_disabled_by(house.entry.entry_id, None)
+        await hass.config_entries.async_remove(second.entry_id)
+        assert list_shown_agents(hass) == [first]
+        hass.config_entries.async_update_subentry(
+            house.entry, house.entry.subentries[first["id"]], title="Butler"
+        )
+        await hass.async_block_till_done()
+        assert list_shown_agents(hass) == [{**first, "name": "Butler"}]
+        hass.config_entries.async_remove_subentry(house.entry, first["id"])
+        await hass.async_block_till_done()
+        assert list_shown_agents(hass) is None
+
+
+@pytest.mark.parametrize("has_second", [False, True])
+async def test_a_reload_leaves_the_panel_as_it_is(hass: HomeAssistant, has_second: bool) -> None:
+    """Home Assistant sends users to the dashboard if their panel goes, and builds a changed one anew."""
+    async with open_house(hass, said("ok")) as house:
+        if has_second:
+            await add_second_provider(hass)
+        updates = async_capture_events(hass, EVENT_PANELS_UPDATED)
+        shown = list_shown_agents(hass)
+        assert await hass.config_entries.async_reload(house.entry.entry_id)
+        await hass.async_block_till_done()
+        assert (list_shown_agents(hass), updates) == (shown, [])
+
+
+@pytest.mark.parametrize(
+    "problem", [StoreUnavailable("it is locked"), RuntimeError("it is broken")], ids=repr
+)
+async def test_the_panel_stays_if_a_set_up_fails_and_goes_with_the_provider(
+    hass: HomeAssistant, visit: Visit, problem: Exception
+) -> None:
+    async with open_house(hass, said("ok")) as house:
+        anna = await visit("Anna")
+        anna.headers[AGENT_HEADER] = next(iter(house.data.agents))
+        with patch.object(Runtime, "open", side_effect=problem):
+            assert not await hass.config_entries.async_reload(house.entry.entry_id)
+        assert list_shown_agents(hass) is not None
+        assert (await anna.read("GET", "v1/sessions", status=503))["code"] == "no_agent"
+        await hass.config_entries.async_set_disabled_by(house.entry.entry_id, ConfigEntryDisabler.USER)
+        assert list_shown_agents(hass) is None
+        with patch.object(Runtime, "open", side_effect=problem):
+            await hass.config_entries.async_set_disabled_by(house.entry.entry_id, None)
+        assert list_shown_agents(hass) is not None
+        await hass.config_entries.async_remove(house.entry.entry_id)
+        assert list_shown_agents(hass) is None
 
 
 async def test_the_files_of_the_page_are_served_and_kept_by_browsers(
