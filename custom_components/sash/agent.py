@@ -61,7 +61,6 @@ class Agent:
         hints: Mapping[str, Any],
     ) -> Continuation:
         """Start a turn, or let the message answer an open question. Raise `SashError` or `TemplateError`."""
-        await self._wait_for_home()
         place = self.find_place(speaker)
         sent = SendMessage(
             message=text,
@@ -86,7 +85,11 @@ class Agent:
         )
 
     async def complete(self, sent: SendMessage, speaker: Speaker, llm_context: LLMContext) -> SendMessage:
-        """Return a message with what the agent adds: the speaker, its own id, and hints of its LLM APIs."""
+        """Return a message with what the agent adds: the speaker, its own id, and hints of its LLM APIs.
+
+        Wait for the home first, because the turn of the message begins soon.
+        """
+        await self.wait_for_home()
         hints = await self._llm_apis.read_prompts(self.options, llm_context)
         return replace(
             sent,
@@ -94,6 +97,15 @@ class Agent:
             planner_hints={**(sent.planner_hints or {}), **hints} or None,
             metadata={**(sent.metadata or {}), AGENT_KEY: self.id},
         )
+
+    async def wait_for_home(self) -> None:
+        """Wait until the home is read, but not longer than `HOME_WAIT_S`."""
+        home = self._runtime.home
+        if home is None:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(HOME_WAIT_S):
+                await home.wait_until_ready()
 
     async def start(
         self, owner: str, request: StartSession, instructions: str | None, *, is_one_question: bool = False
@@ -109,14 +121,6 @@ class Agent:
     async def open_session(self, place: SessionPlace) -> Session:
         """Return the session of a place as `refresh` does. Start it without instructions if it is missing."""
         return await self.refresh(await self._open(place, None))
-
-    async def _wait_for_home(self) -> None:
-        home = self._runtime.home
-        if home is None:
-            return
-        with suppress(TimeoutError):
-            async with asyncio.timeout(HOME_WAIT_S):
-                await home.wait_until_ready()
 
     async def _begin(self, beginning: Coroutine[Any, Any, Continuation]) -> Continuation:
         return await begin_turn(self._hass, self._runtime, beginning)

@@ -163,10 +163,12 @@ class PageService(AgentService):
         return await agent.complete(sent, user.speaker, self._make_llm_context(user, sent.language))
 
     async def _refresh_session_of(self, caller: Caller, continuation_id: str) -> None:
+        """Prepare the session of a turn that goes on or is tried again, and wait for the home."""
         caller.need("converse")
         turn = await self.runtime.store.get_continuation(caller.owner, continuation_id)
         session = await self.runtime.get_session(turn.session_id, owner=caller.owner)
-        await self._keep_equal(cast(PageCaller, caller), session)
+        agent = await self._keep_equal(cast(PageCaller, caller), session)
+        await agent.wait_for_home()
 
     async def _keep_equal(self, user: PageCaller, session: Session) -> Agent:
         """Give a session the present options of its agent, and return the agent.

@@ -24,9 +24,11 @@ from pytest_homeassistant_custom_component.common import (
 )
 
 from custom_components.sash.const import DOMAIN, SUBENTRY_AI_TASK, SUBENTRY_CONVERSATION
+from custom_components.sash.hass_home.home_layout import get_layout
 from custom_components.sash.page_view import AGENT_HEADER
 from sash.engine.runtime import Runtime
 from sash.errors import StoreUnavailable
+from sash.ports.home import Layout
 from sash.web import PAGE_FOLDER
 from tests.ha.inside.talking_house import ACTING, calls, make_subentry, open_house
 from tests.models.wire import Reply, chunk, said
@@ -517,6 +519,45 @@ async def test_an_interrupted_turn_is_resumed_and_a_failed_one_tried_again(
         again = await anna.read("POST", f"v1/continuations/{failed['continuation_id']}/retry")
         turn = await anna.read("GET", f"v1/continuations/{again['continuation_id']}?wait_ms=9000")
         assert turn["response"]["final_message"] == "Now."
+
+
+@pytest.mark.parametrize("way", ["messages", "ask", "conversation", "retry"])
+async def test_a_sentence_right_after_a_reload_waits_for_the_home(
+    hass: HomeAssistant, visit: Visit, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    can_read, sentence = asyncio.Event(), "turn on the bed light"
+
+    async def read_slowly(hass: HomeAssistant) -> Layout:
+        await can_read.wait()
+        return await get_layout(hass)
+
+    async with open_house(hass, said("Fine."), **ACTING) as house:
+        anna = await visit("Anna")
+        session_id = await anna.start()
+        if way == "retry":
+            turn = await anna.ask(session_id, sentence)
+            await hass.services.async_call(
+                "light", "turn_off", {"entity_id": "light.bed_light"}, blocking=True
+            )
+        monkeypatch.setattr("custom_components.sash.hass_home.hass_home.get_layout", read_slowly)
+        assert await hass.config_entries.async_reload(house.entry.entry_id)
+        request = {
+            "messages": lambda: anna.ask(session_id, sentence),
+            "ask": lambda: anna.read("POST", "v1/ask", {"message": sentence}),
+            "conversation": lambda: anna.read(
+                "POST", "conversation", {"conversation_id": "lights", "text": sentence}
+            ),
+            "retry": lambda: anna.read("POST", f"v1/continuations/{turn['continuation_id']}/retry"),
+        }[way]
+        answering = asyncio.create_task(request())
+        await asyncio.sleep(0.3)
+        can_read.set()
+        answer = await answering
+        if way == "retry":
+            await anna.read("GET", f"v1/continuations/{answer['continuation_id']}?wait_ms=9000")
+        bed_light = hass.states.get("light.bed_light")
+        assert bed_light is not None
+        assert (bed_light.state, house.wire.requests) == ("on", [])
 
 
 async def test_the_page_chooses_an_agent(hass: HomeAssistant, visit: Visit) -> None:
