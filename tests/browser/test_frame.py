@@ -1,17 +1,25 @@
 """The frame of the page: sign-in, languages, path prefixes, and a server that cannot be reached."""
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.page_server import PageServer
 from tests.browser.prefix_proxy import PrefixProxy
 from tests.ha.model_server import ModelServer
 
 WAIT_MS = 30_000
+# Home Assistant around the panel: an own document, a sign-in, and one agent.
+HOME_ASSISTANT = """<!doctype html><html lang="ja"><body><script type="module">
+  import "/page/panel.js";
+  const panel = document.createElement("sash-panel");
+  panel.hass = { language: "de", fetchWithAuth: (path, options) => fetch(path.replace("/api/sash/", "/"), options) };
+  panel.panel = { config: { agents: [{ id: "a", name: "Sash" }] } };
+  document.body.append(panel);
+</script></body></html>"""
 
 
 def ask(page: Page, text: str) -> None:
-    page.get_by_role("textbox").fill(text)
+    page.get_by_label("Your message").fill(text)
     page.get_by_role("button", name="Send").click()
 
 
@@ -110,3 +118,83 @@ def test_the_page_says_that_the_server_cannot_be_reached_and_connects_again_by_i
 def test_a_session_of_another_person_is_reported_as_not_found(page: Page, server: PageServer):
     page.goto(f"{server.url}/#/chat/01ARZ3NDEKTSV4RRFFQ69G5FAV")
     expect(page.locator("main")).to_contain_text("does not exist")
+
+
+def test_a_token_that_is_refused_during_use_leads_back_to_the_sign_in(page: Page, tmp_path):
+    with PageServer(tmp_path) as server:
+        token = server.make_token("anna", "read,converse,act")
+        page.goto(server.url)
+        page.get_by_label("Token").fill(token)
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_label("Your message")).to_be_visible()
+        page.route("**/v1/**", lambda route: route.fulfill(status=401, json={"code": "unauthorized"}))
+        go_to(page, "Costs")
+        expect(page.get_by_role("alert")).to_contain_text("does not know this token")
+        assert page.evaluate("sessionStorage.getItem('sash.token')") is None
+        page.unroute("**/v1/**")
+        page.get_by_label("Token").fill(token)
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("heading", level=1, name="Costs")).to_be_visible()
+        expect(page.locator(".notice")).to_have_count(0)
+
+
+def test_a_view_that_loads_slowly_does_not_replace_a_later_one(page: Page, server: PageServer):
+    held: list[Route] = []
+    page.route("**/views/house.js", lambda route: held.append(route))
+    page.goto(f"{server.url}/#/history")
+    expect(page.get_by_role("heading", level=1, name="History")).to_be_visible()
+    go_to(page, "House")
+    go_to(page, "Costs")
+    expect(page.get_by_role("heading", level=1, name="Costs")).to_be_visible()
+    with page.expect_response("**/views/house.js"):
+        held[0].continue_()
+    page.evaluate("async () => { await customElements.whenDefined('sash-house'); }")
+    expect(page).to_have_title("Costs · Sash")
+    expect(page.get_by_role("heading", level=1, name="Costs")).to_be_visible()
+
+
+def test_a_frame_that_is_moved_shows_a_notice_once(page: Page, server: PageServer):
+    page.goto(server.url)
+    expect(page.get_by_label("Your message")).to_be_visible()
+    page.evaluate(
+        """() => {
+          const app = document.querySelector("sash-app");
+          app.remove();
+          document.body.append(app);
+          app.dispatchEvent(new CustomEvent("sash-notice", { detail: { message: "Hello", kind: "error" } }));
+        }"""
+    )
+    expect(page.locator(".notice")).to_have_count(1)
+
+
+def open_panel(page: Page, server: PageServer, view: str) -> None:
+    page.route(
+        f"{server.url}/sash", lambda route: route.fulfill(body=HOME_ASSISTANT, content_type="text/html")
+    )
+    page.goto(f"{server.url}/sash#/{view}")
+
+
+def test_the_panel_speaks_the_language_of_home_assistant_and_changes_only_its_own(
+    page: Page, server: PageServer
+):
+    page.route("**/languages/de.json", lambda route: route.abort(), times=1)
+    open_panel(page, server, "house")
+    # The words could not be loaded at first.
+    expect(page.get_by_role("heading", level=1, name="Haus")).to_be_visible()
+    expect(page.locator("sash-app")).to_have_attribute("lang", "de")
+    expect(page.locator("html")).to_have_attribute("lang", "ja")
+
+
+def test_the_panel_leaves_the_address_of_another_panel_alone(page: Page, server: PageServer):
+    page.add_init_script("localStorage.setItem('sash.session', '01ARZ3NDEKTSV4RRFFQ69G5FAV')")
+    open_panel(page, server, "house")
+    expect(page.get_by_role("heading", level=1, name="Haus")).to_be_visible()
+    navigate = """async (path) => {
+      history.pushState(null, "", path);
+      window.dispatchEvent(new CustomEvent("location-changed"));
+      await new Promise((resolve) => setTimeout(resolve, 1000));
+    }"""
+    page.evaluate(navigate, "/sash#/costs")
+    expect(page.get_by_role("heading", level=1, name="Kosten")).to_be_visible()
+    page.evaluate(navigate, "/lovelace")
+    assert page.url == f"{server.url}/lovelace"

@@ -46,20 +46,24 @@ class SashApp extends LitElement {
     this.problem = null;
     this.me = null;
     this.route = readRoute();
-    this._onHash = () => this._go(readRoute());
+    this._onHash = () => this._isHere() && this._go(readRoute());
+    this._onRefused = ({ detail }) => this._signOut(detail);
+    this.addEventListener("sash-notice", (event) => this._showNotice(event.detail));
+    this.addEventListener("sash-session", (event) => rememberSession(event.detail));
   }
 
   connectedCallback() {
     super.connectedCallback();
+    this._place = findPlace();
     window.addEventListener("hashchange", this._onHash);
-    this.addEventListener("sash-notice", (event) => this._showNotice(event.detail));
-    this.addEventListener("sash-session", (event) => rememberSession(event.detail));
+    this.connection.addEventListener("refused", this._onRefused);
     this._connect();
   }
 
   disconnectedCallback() {
     super.disconnectedCallback();
     window.removeEventListener("hashchange", this._onHash);
+    this.connection.removeEventListener("refused", this._onRefused);
     clearTimeout(this._retry);
   }
 
@@ -76,13 +80,30 @@ class SashApp extends LitElement {
     }
   }
 
+  /** Return false if the address is that of another panel of Home Assistant. Its hash is not ours. */
+  _isHere() {
+    return findPlace() === this._place;
+  }
+
+  /** Ask for another token. */
+  _signOut(error) {
+    this.dispatchEvent(new CustomEvent("sash-token", { detail: null }));
+    // A visitor without a token has not tried one yet.
+    if (this.me) this._hasTried = true;
+    this.me = null;
+    this.problem = error;
+  }
+
   async _go(route) {
+    this._wanted = route;
     try {
       await VIEWS[route.view]();
     } catch {
       this._showNotice({ message: t("problem.unreachable"), kind: "error" });
       return;
     }
+    // The person may have gone on while the view was loaded.
+    if (route !== this._wanted) return;
     this.route = route;
     // A reader of the screen hears the name of the new view.
     document.title = `${t(`nav.${tabOf(route.view)}`)} · Sash`;
@@ -168,6 +189,7 @@ class SashApp extends LitElement {
     const token = new FormData(event.target).get("token").trim();
     this.dispatchEvent(new CustomEvent("sash-token", { detail: token }));
     this._hasTried = true;
+    this.notices = [];
     await this._connect();
   }
 }
@@ -197,6 +219,11 @@ function readRoute() {
   return { view: known, id: decodeId(id) || (known === "window" ? readSession() : null), query: new URLSearchParams(query) };
 }
 
+/** Return the first part of the path. Each panel of Home Assistant has its own. */
+function findPlace() {
+  return location.pathname.split("/")[1];
+}
+
 function decodeId(id) {
   try {
     return decodeURIComponent(id);
@@ -205,7 +232,8 @@ function decodeId(id) {
   }
 }
 
-function rememberSession(sessionId) {
+/** Keep the session that the chat opens next time, or forget it if it is null. */
+export function rememberSession(sessionId) {
   try {
     if (sessionId) localStorage.setItem(SESSION_KEY, sessionId);
     else localStorage.removeItem(SESSION_KEY);

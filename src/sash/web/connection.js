@@ -6,6 +6,9 @@ const MAX_WAIT_MS = 5000;
 const SILENCE_MS = 40_000;
 // Errors after which another attempt gives the same answer.
 const LASTING_STATUS = new Set([400, 401, 403, 404, 410, 421, 422]);
+// Answers of a proxy, or of Home Assistant, in place of a server that is starting. Those of Sash have a code.
+const FOREIGN_STATUS = new Set([404, 502, 503, 504]);
+const RESTART_CODES = new Set(["shutting_down", "no_agent"]);
 
 /** An error of the server. `code` is stable, `message` says the cause and the remedy. */
 export class ApiError extends Error {
@@ -18,7 +21,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The server did not answer. */
+/** The server did not answer, or it is restarting. */
 export class Unreachable extends Error {
   constructor() {
     super("The server cannot be reached.");
@@ -27,9 +30,11 @@ export class Unreachable extends Error {
   }
 }
 
-export class Connection {
+/** Dispatches "refused" with the `ApiError` if the server does not accept the token. */
+export class Connection extends EventTarget {
   /** `send(path, options)` sends a request as `fetch` does, with the sign-in. */
   constructor(send) {
+    super();
     this._send = send;
   }
 
@@ -50,20 +55,21 @@ export class Connection {
   }
 
   /** Send a request. Return its JSON, or null if it has none. Throw `ApiError` or `Unreachable`. */
-  async request(method, path, body, { signal } = {}) {
-    const options = { method, signal };
+  async request(method, path, body) {
+    const options = { method };
     if (body !== undefined) {
       options.headers = { "Content-Type": "application/json" };
       options.body = typeof body === "string" ? body : JSON.stringify(body);
     }
     const response = await this._fetch(path, options);
     if (response.status === 204) return null;
-    return response.json();
+    return readBody(() => response.json());
   }
 
   /** Return a file, such as an artifact, as a Blob. */
   async blob(path) {
-    return (await this._fetch(path, {})).blob();
+    const response = await this._fetch(path, {});
+    return readBody(() => response.blob());
   }
 
   /**
@@ -117,9 +123,7 @@ export class Connection {
       response = await this._send(path, options);
     } catch (error) {
       if (error.name === "AbortError") throw error;
-      // Home Assistant's own function throws its answer.
-      if (error?.status === undefined) throw new Unreachable();
-      response = error;
+      throw new Unreachable();
     }
     if (response.ok) return response;
     let problem = {};
@@ -128,7 +132,20 @@ export class Connection {
     } catch {
       // A proxy answers without JSON.
     }
-    throw new ApiError(response.status, problem);
+    const { status } = response;
+    if (problem.code ? RESTART_CODES.has(problem.code) : FOREIGN_STATUS.has(status)) throw new Unreachable();
+    const error = new ApiError(status, problem);
+    if (error.code === "unauthorized") this.dispatchEvent(new CustomEvent("refused", { detail: error }));
+    throw error;
+  }
+}
+
+/** Read the body of a response. A connection may break in the middle of it. */
+async function readBody(read) {
+  try {
+    return await read();
+  } catch {
+    throw new Unreachable();
   }
 }
 
@@ -178,7 +195,12 @@ function parseFrame(text) {
 
 function sleep(ms, signal) {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener("abort", end);
   });
 }

@@ -1,14 +1,13 @@
 /** Starts the page in the sidebar of Home Assistant, with Home Assistant's sign-in, language and theme. */
 
 import { Connection } from "./connection.js";
-import { chooseLanguage, loadLanguage, t } from "./text.js";
-import "./app.js";
+import { chooseLanguage, getLanguage, loadLanguage, t } from "./text.js";
+import { rememberSession } from "./app.js";
 
 const BASE = "/api/sash/";
 const AGENT_HEADER = "Sash-Agent";
 const AGENT_KEY = "sash.agent";
-// The session that the chat showed last. It may belong to the provider of another agent.
-const SESSION_KEY = "sash.session";
+const RETRY_MS = 1000;
 
 const STYLE = `
   :host { display: flex; flex-direction: column; height: 100vh; height: 100dvh; box-sizing: border-box; padding-top: var(--safe-area-inset-top, 0px); }
@@ -61,11 +60,25 @@ class SashPanel extends HTMLElement {
   async _update() {
     if (!this._hass || !this._agents) return;
     this._starting ??= this._start();
-    await this._starting;
+    try {
+      await this._starting;
+    } catch {
+      return this._startLater();
+    }
     if (this._menu) Object.assign(this._menu, { hass: this._hass, narrow: this._narrow });
     const scheme = this._hass.themes?.darkMode ? "dark" : "light";
     this.style.colorScheme = scheme;
     if (this._app) this._app.style.colorScheme = scheme;
+    return undefined;
+  }
+
+  /** Try again to start, because the words of the page could not be loaded. */
+  _startLater() {
+    clearTimeout(this._retry);
+    this._retry = setTimeout(() => {
+      this._starting = null;
+      if (this.isConnected) this._update();
+    }, RETRY_MS);
   }
 
   async _start() {
@@ -89,7 +102,8 @@ class SashPanel extends HTMLElement {
     select.addEventListener("change", () => {
       this._agent = select.value;
       localStorage.setItem(AGENT_KEY, select.value);
-      localStorage.removeItem(SESSION_KEY);
+      // The session may belong to the provider of another agent.
+      rememberSession(null);
       history.replaceState(null, "", "#/chat");
       this._showApp();
     });
@@ -99,6 +113,7 @@ class SashPanel extends HTMLElement {
   _showApp() {
     this._app?.remove();
     this._app = document.createElement("sash-app");
+    this._app.lang = getLanguage();
     this._app.connection = new Connection((path, options) => this._send(path, options));
     this.shadowRoot.append(this._app);
     this._update();

@@ -1,7 +1,7 @@
 /** Starts the page in a browser tab: finds the server, and asks for a token if the server wants one. */
 
 import { Connection } from "./connection.js";
-import { chooseLanguage, loadLanguage } from "./text.js";
+import { chooseLanguage, getLanguage, loadLanguage } from "./text.js";
 import "./app.js";
 
 const TOKEN_KEY = "sash.token";
@@ -17,6 +17,7 @@ function send(path, options = {}) {
 }
 
 await loadLanguage(chooseLanguage(navigator.languages));
+document.documentElement.lang = getLanguage();
 const app = document.createElement("sash-app");
 app.connection = new Connection(send);
 app.addEventListener("sash-token", (event) => {

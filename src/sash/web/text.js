@@ -14,10 +14,10 @@ export function chooseLanguage(wanted) {
 
 export async function loadLanguage(language) {
   const response = await fetch(new URL(`languages/${language}.json`, import.meta.url));
+  if (!response.ok) throw new Error(`HTTP ${response.status}`);
   words = await response.json();
   locale = language;
   plurals = new Intl.PluralRules(language);
-  document.documentElement.lang = language;
 }
 
 export function getLanguage() {

@@ -17,12 +17,18 @@ export const isFinal = (turn) => FINAL.has(turn.status);
 /** Return true if the agent works on the turn, or will do so without a person's help. */
 export const isUnderWay = (turn) => UNDER_WAY.has(turn.status);
 
+/** Return true if the turn cannot be run again before it ends or is stopped. */
+export const isOpen = (turn) => isUnderWay(turn) || turn.status === "awaiting_approval";
+
+/** Return true for a message that the server has not received yet. */
+const isLocal = (turn) => turn.id.startsWith("~");
+
 /**
  * Dispatches "change" after each change, and "answer" with a turn that has ended or waits for an approval.
  *
  * `state` is "loading", "connected", "waiting" while the server cannot be reached, "ended", or an error that
  * lasts. A turn is a plain object that is replaced when it changes: the fields of the continuation, `message`,
- * `answer`, `calls` of tools, `position`, `isEvicted`, `partial` text and the last `progress`.
+ * `answer`, `calls` of tools, `position`, `isEvicted`, `isCopy`, `partial` text and the last `progress`.
  */
 export class Conversation extends EventTarget {
   constructor(connection, sessionId) {
@@ -38,6 +44,8 @@ export class Conversation extends EventTarget {
     this._turnCursor = undefined;
     this._reading = new Map();
     this._dropped = new Set();
+    this._sent = Promise.resolve();
+    this._sentCount = 0;
   }
 
   get hasOlder() {
@@ -50,9 +58,10 @@ export class Conversation extends EventTarget {
     while (!this._closing.signal.aborted) {
       try {
         await Promise.all([this._readSession(), this.loadOlder()]);
+        // Its last step comes before those of a turn that has none yet.
+        const ended = this.turns.findLast((turn) => isFinal(turn) && !turn.isCopy);
+        if (ended && !ended.steps) await this.read(ended.id).catch(() => {});
         await this._readOpenTurns();
-        const newest = this.turns.findLast((turn) => !turn.id.startsWith("~"));
-        if (newest && !newest.steps) await this.read(newest.id).catch(() => {});
         return this._follow();
       } catch (error) {
         if (error.code !== "unreachable") return this._setState(error);
@@ -80,30 +89,40 @@ export class Conversation extends EventTarget {
   }
 
   /**
-   * Send a message. While the server cannot be reached, it is sent again with the same key, so it counts once.
-   * That goes on after `close`, because the person believes that it was sent.
+   * Send a message, after those before it. While the server cannot be reached, it is sent again with the same key,
+   * so it counts once. That goes on after `close`, because the person believes that it was sent.
    */
-  async send(message, language) {
-    const key = makeKey();
-    const localId = `~${key}`;
-    this._put(localId, { message, status: "sending", created_at: new Date().toISOString() });
-    const body = { message, language, idempotency_key: key, stream: true, busy: "enqueue" };
-    while (!this._dropped.has(localId)) {
+  send(message, language) {
+    this._sentCount += 1;
+    const localId = `~${String(this._sentCount).padStart(9, "0")}`;
+    const status = this.turns.some((turn) => turn.status === "unsent") ? "unsent" : "sending";
+    this._put(localId, { message, status, created_at: new Date().toISOString() });
+    const body = { message, language, idempotency_key: makeKey(), stream: true, busy: "enqueue" };
+    const sent = this._sent.then(() => this._deliver(localId, body));
+    this._sent = sent.catch(() => {});
+    return sent;
+  }
+
+  async _deliver(localId, body) {
+    let id = null;
+    while (id !== null || !this._dropped.has(localId)) {
       try {
         await this._startSession();
-        const { continuation_id: id } = await this._connection.post(`${this._path}/messages`, body);
+        id ??= (await this._connection.post(`${this._path}/messages`, body)).continuation_id;
+        // The person may have stopped it meanwhile.
+        if (this._dropped.has(localId)) return await this.cancel({ id });
         this._byId.delete(localId);
-        this._put(id, { message, status: "pending", created_at: new Date().toISOString(), ...this._byId.get(id) });
-        return;
+        return this._put(id, { status: "pending", created_at: new Date().toISOString(), ...this._byId.get(id), message: body.message });
       } catch (error) {
         if (!(error instanceof Unreachable)) {
           this.drop(localId);
           throw error;
         }
-        if (!this._dropped.has(localId)) this._put(localId, { status: "unsent" });
+        for (const turn of this.turns.filter(isLocal)) this._put(turn.id, { status: "unsent" });
         await sleep(RETRY_MS);
       }
     }
+    return undefined;
   }
 
   /** Forget a message that the server has not received. */
@@ -114,7 +133,7 @@ export class Conversation extends EventTarget {
   }
 
   async cancel(turn) {
-    if (turn.id.startsWith("~")) return this.drop(turn.id);
+    if (isLocal(turn)) return this.drop(turn.id);
     await this._connection.post(`v1/continuations/${turn.id}/cancel`, {});
     return this.read(turn.id);
   }
@@ -149,16 +168,22 @@ export class Conversation extends EventTarget {
     }
   }
 
-  /** Read a turn with its steps. */
-  async read(turnId) {
-    if (!this._reading.has(turnId)) {
-      const reading = this._connection
-        .get(`v1/continuations/${turnId}`)
-        .then((shown) => this._merge(shown))
-        .finally(() => this._reading.delete(turnId));
-      this._reading.set(turnId, reading);
+  /** Read a turn with its steps. A call during another one lets that one read again, because its answer may be older. */
+  read(turnId) {
+    const known = this._reading.get(turnId);
+    const reading = known ?? {};
+    reading.isStale = true;
+    if (known) return known.done;
+    this._reading.set(turnId, reading);
+    reading.done = this._readWhileStale(turnId, reading).finally(() => this._reading.delete(turnId));
+    return reading.done;
+  }
+
+  async _readWhileStale(turnId, reading) {
+    while (reading.isStale) {
+      reading.isStale = false;
+      this._merge(await this._connection.get(`v1/continuations/${turnId}`));
     }
-    return this._reading.get(turnId);
   }
 
   get _path() {
@@ -167,25 +192,35 @@ export class Conversation extends EventTarget {
 
   async _startSession() {
     if (this.sessionId !== null) return;
-    // Two messages that are sent at once share the new session.
-    this._starting ??= this._connection.post("v1/sessions", {}).finally(() => (this._starting = null));
-    const started = await this._starting;
-    if (this.sessionId !== null) return;
-    this.sessionId = started.session_id;
+    this.sessionId = (await this._connection.post("v1/sessions", {})).session_id;
     this._before = this._turnCursor = null;
     this.dispatchEvent(new Event("start"));
-    await this._readSession();
     this._follow();
+    this._readNewSession();
+  }
+
+  /** Read the session until it is known. Its events are shown meanwhile. */
+  async _readNewSession() {
+    while (!this.session && !this._closing.signal.aborted) {
+      try {
+        await this._readSession();
+        this._changed();
+      } catch (error) {
+        if (!(error instanceof Unreachable)) return;
+        await sleep(RETRY_MS);
+      }
+    }
   }
 
   async _readSession() {
     const shown = await this._connection.get(this._path);
     this.session = shown.session;
     this._open = shown.open_continuations;
+    return shown.window_stats;
   }
 
   async _readOpenTurns() {
-    const known = [...this._byId.values()].filter((turn) => !isFinal(turn) && !turn.id.startsWith("~"));
+    const known = [...this._byId.values()].filter((turn) => !isFinal(turn) && !isLocal(turn));
     const ids = new Set([...this._open, ...known.map((turn) => turn.id)]);
     await Promise.all([...ids].map((id) => this.read(id)));
   }
@@ -222,19 +257,39 @@ export class Conversation extends EventTarget {
     }
   }
 
+  /**
+   * Read the newest messages. If others were evicted since the last time, read on as far as the window reaches:
+   * each loaded turn before that is evicted.
+   */
   async _refreshNewest() {
-    const page = await this._connection.get(`${this._path}/messages`, { before: NEWEST, limit: PAGE });
-    // The first turn of the page may have begun before it.
-    const found = groupMessages(page.messages).filter((turn) => turn.message !== null);
-    for (const { id, isEvicted, position, calls } of found) {
-      if (this._byId.has(id)) this._put(id, { isEvicted, position, calls });
+    const { message_count: count, evicted_count: evictedCount } = await this._readSession();
+    const hasEvicted = evictedCount !== this._evictedCount;
+    const oldest = this.turns.find((turn) => turn.position !== undefined)?.position ?? Infinity;
+    let messages = [];
+    let before = NEWEST;
+    do {
+      const page = await this._connection.get(`${this._path}/messages`, { before, limit: messages.length ? LARGE_PAGE : PAGE });
+      messages = [...page.messages, ...messages];
+      before = Number(page.next_cursor ?? 0);
+    } while (hasEvicted && before > oldest && messages.filter((each) => each.in_window).length < count);
+    const found = new Map(groupMessages(messages).map((turn) => [turn.id, turn]));
+    for (const [id, known] of this._byId) {
+      const { message = null, isEvicted = true, position, calls } = found.get(id) ?? {};
+      // The first turn may have begun before these messages.
+      if (message !== null) this._byId.set(id, { ...known, isEvicted, position, calls });
+      else if (hasEvicted && known.position < before) this._byId.set(id, { ...known, isEvicted });
     }
+    this._evictedCount = evictedCount;
+    this._changed();
   }
 
   _follow() {
-    const after = Math.max(0, ...this.turns.flatMap((turn) => turn.steps ?? []).map((step) => step.cursor));
+    const findLast = (turn) => Math.max(0, ...(turn.steps ?? []).map((step) => step.cursor));
+    const ended = Math.max(0, ...this.turns.filter(isFinal).map(findLast));
+    // The open turns were read one by one. The events after the oldest answer are repeated, which changes nothing.
+    const open = this.turns.filter((turn) => !isFinal(turn)).map((turn) => findLast(turn) || ended);
     const options = {
-      after,
+      after: open.length ? Math.min(...open) : ended,
       signal: this._closing.signal,
       onEvent: (event) => this._apply(event),
       onState: (state) => this._onState(state),
@@ -288,7 +343,9 @@ export class Conversation extends EventTarget {
     const steps = mergeSteps(turn.steps, [step]);
     if (isFinal(turn)) return this._put(id, { steps });
     const event = step.type === "observed_event" ? step.detail.event : null;
-    this._put(id, { steps, partial: "", progress: null, status: "running" });
+    // A step that is known says nothing about the status.
+    const status = steps.length === turn.steps?.length ? turn.status : "running";
+    this._put(id, { steps, partial: "", progress: null, status });
     // Only the server knows the effect of a waiting call in words.
     if (event === "approval_requested" || event === "interrupted") this.read(id).catch(() => {});
     return undefined;
@@ -319,8 +376,11 @@ export class Conversation extends EventTarget {
     if (steps) merged.steps = mergeSteps(known.steps, steps);
     if (isQuiet) this._byId.set(id, { ...known, id, ...merged });
     else this._put(id, merged);
+    if (isQuiet) return;
     const isWaiting = shown.status === "awaiting_approval" && known.status !== "awaiting_approval";
-    if (isWaiting && !isQuiet) this.dispatchEvent(new CustomEvent("answer", { detail: this._byId.get(id) }));
+    const hasEnded = isFinal(shown) && known.status !== undefined && !isFinal(known);
+    if (isWaiting || hasEnded) this.dispatchEvent(new CustomEvent("answer", { detail: this._byId.get(id) }));
+    if (hasEnded) this._refreshNewest().catch(() => {});
   }
 
   _put(id, changes) {

@@ -1,9 +1,9 @@
 /** The journal of a turn as a timeline: each step with its time, its share of the whole time, its tokens, and its details. */
 
 import { html, nothing, repeat } from "../vendor/lit.js";
-import { formatCost, formatDuration, getLanguage, t } from "../text.js";
+import { formatDuration, getLanguage, t } from "../text.js";
 import { SashElement } from "../element.js";
-import { makeRows, prettify, renderOutcome } from "./step-list.js";
+import { describeUsage, makeRows, prettify, renderOutcome } from "./step-list.js";
 
 class Journal extends SashElement {
   static properties = { turn: { attribute: false } };
@@ -58,10 +58,6 @@ function renderSpan({ from, ms }, whole) {
 
 function formatClock(ms) {
   return new Intl.DateTimeFormat(getLanguage(), { timeStyle: "medium" }).format(ms);
-}
-
-function describeUsage({ model, input_tokens: input, cached_tokens: cached, output_tokens: output, cost_usd: cost, estimated }) {
-  return t(estimated ? "step.usage_estimated" : "step.usage", { model, input, cached, output, cost: formatCost(cost) });
 }
 
 customElements.define("sash-journal", Journal);

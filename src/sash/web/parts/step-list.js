@@ -130,14 +130,9 @@ export function renderOutcome(action) {
   return html`<span class="badge ${tone}">${words}</span>`;
 }
 
-function describeUsage(usage) {
-  return t(usage.estimated ? "step.usage_estimated" : "step.usage", {
-    model: usage.model,
-    input: usage.input_tokens,
-    cached: usage.cached_tokens,
-    output: usage.output_tokens,
-    cost: formatCost(usage.cost_usd),
-  });
+/** Return the model, the tokens and the costs of a model call as a sentence. */
+export function describeUsage({ model, input_tokens: input, cached_tokens: cached, output_tokens: output, cost_usd: cost, estimated }) {
+  return t(estimated ? "step.usage_estimated" : "step.usage", { model, input, cached, output, cost: formatCost(cost) });
 }
 
 /** Return the values of the arguments on one line, such as "light.turn_on, light.floor_lamp". */

@@ -23,6 +23,8 @@ class Transcript extends SashElement {
     /** The turns of the conversation. A new list is drawn. */
     turns: { attribute: false },
     turnId: { attribute: false },
+    /** The state of the conversation. */
+    state: { attribute: false },
     /** The last turn that is drawn, or null for the newest one. */
     _lastId: { state: true },
     _isAtEnd: { state: true },
@@ -34,7 +36,10 @@ class Transcript extends SashElement {
     this._lastId = null;
     this._isAtEnd = true;
     this._top = 0;
-    this._onScroll = () => this._look();
+    this._onScroll = () => {
+      this._hasFailed = false;
+      this._look();
+    };
     this._sizes = new ResizeObserver(() => this._keepPlace());
   }
 
@@ -57,6 +62,7 @@ class Transcript extends SashElement {
       this._anchor = null;
       this._shownTurn = null;
     }
+    if (changed.has("conversation") || (changed.has("state") && this.state === "connected")) this._hasFailed = false;
   }
 
   async updated() {
@@ -110,7 +116,7 @@ class Transcript extends SashElement {
     const { start, end } = this._findRange();
     if (scrollTop < NEAR && start > 0) {
       this._lastId = this.turns[Math.max(MAX_TURNS, end - MOVE_BY) - 1].id;
-    } else if (scrollTop < NEAR && this.conversation.hasOlder) {
+    } else if (scrollTop < NEAR && this.conversation.hasOlder && !this._hasFailed) {
       this._loadOlder();
     } else if (scrollHeight - scrollTop - clientHeight < NEAR && end < this.turns.length) {
       this._lastId = this.turns[end + MOVE_BY]?.id ?? null;
@@ -121,7 +127,9 @@ class Transcript extends SashElement {
     if (this._isLoading) return;
     this._isLoading = true;
     const conversation = this.conversation;
-    await this.attempt(() => conversation.loadOlder());
+    const isLoaded = await this.attempt(() => conversation.loadOlder().then(() => true));
+    // After an error, only a scroll or a new connection loads again.
+    this._hasFailed = !isLoaded && conversation === this.conversation;
     this._isLoading = false;
   }
 

@@ -2,7 +2,8 @@
 
 /**
  * Return the turns of a page of messages, oldest first: {id, position, message, attachments, answer, calls,
- * isEvicted, isLocal, created_at}. `message` is null if the page begins in the middle of a turn.
+ * isEvicted, isLocal, isCopy, created_at}. `message` is null if the page begins in the middle of a turn. A copy
+ * came with a fork, and has no continuation.
  */
 export function groupMessages(messages) {
   const turns = new Map();
@@ -18,9 +19,9 @@ export function groupMessages(messages) {
   return [...turns.values()];
 }
 
-function startTurn(id, { position, timestamp, tags }) {
-  const isLocal = tags.includes("local_intent");
-  return { id, position, message: null, attachments: [], answer: undefined, calls: [], isEvicted: true, isLocal, created_at: timestamp };
+function startTurn(id, { position, timestamp, tags, continuation_id: turnId }) {
+  const marks = { isEvicted: true, isLocal: tags.includes("local_intent"), isCopy: turnId === null };
+  return { id, position, message: null, attachments: [], answer: undefined, calls: [], ...marks, created_at: timestamp };
 }
 
 function addMessage(turn, message) {

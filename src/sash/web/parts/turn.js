@@ -95,7 +95,7 @@ class ChatTurn extends SashElement {
   }
 
   _readSteps(event) {
-    if (event.target.open && !this.turn.steps) this.conversation.read(this.turn.id).catch(() => {});
+    if (event.target.open && !this.turn.steps && !this.turn.isCopy) this.conversation.read(this.turn.id).catch(() => {});
   }
 
   _renderState() {
@@ -161,7 +161,7 @@ class ChatTurn extends SashElement {
         ${canRetry ? this._button("chat.retry", () => this.conversation.retry(turn)) : nothing}
         ${isUndoable ? this._button("chat.undo", () => this.conversation.undo()) : nothing}
         ${this.isUndone ? html`<span class="badge dim">${t("chat.undone")}</span>` : nothing}
-        <button class="plain" aria-haspopup="dialog" @click=${() => this.emit("sash-card", turn)}>${t("chat.card")}</button>
+        ${turn.isCopy ? nothing : html`<button class="plain" aria-haspopup="dialog" @click=${() => this.emit("sash-card", turn)}>${t("chat.card")}</button>`}
         ${turn.isEvicted ? html`<a class="dim" href="#/window/${this.conversation.sessionId}" title=${t("chat.evicted_hint")}>${t("chat.evicted")}</a>` : nothing}
         ${this._renderSources()}
       </div>

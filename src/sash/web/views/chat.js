@@ -58,6 +58,7 @@ class Chat extends SashElement {
     const conversation = new Conversation(this.connection, sessionId);
     this._conversation = conversation;
     this._turns = [];
+    this._remembered = undefined;
     const ifShown = (action) => (event) => conversation === this._conversation && action(event);
     conversation.addEventListener("change", ifShown(() => this._onChange(conversation)));
     conversation.addEventListener("answer", ifShown((event) => this._speak(event.detail)));
@@ -69,9 +70,14 @@ class Chat extends SashElement {
   _onChange(conversation) {
     this._turns = conversation.turns;
     // A session that does not exist any more is not opened again.
-    const isGone = conversation.state?.status === 404;
-    if (conversation.session || isGone) this.emit("sash-session", isGone ? null : conversation.sessionId);
+    if (conversation.session || isGone(conversation.state)) this._remember(isGone(conversation.state) ? null : conversation.sessionId);
     this.requestUpdate();
+  }
+
+  /** Note the session that is shown, once. */
+  _remember(sessionId) {
+    if (sessionId !== this._remembered) this.emit("sash-session", sessionId);
+    this._remembered = sessionId;
   }
 
   _onStart(conversation) {
@@ -96,12 +102,14 @@ class Chat extends SashElement {
 
   async _say(text) {
     const conversation = this._conversation;
+    // The person may have left the chat when an error comes.
+    const app = this.getRootNode().host;
     this.querySelector("sash-transcript")?.goToEnd();
     try {
       await conversation.send(text, getLanguage());
     } catch (error) {
-      this.notify(error.message, "error");
-      this.querySelector("sash-composer").restore(text);
+      app.dispatchEvent(new CustomEvent("sash-notice", { detail: { message: error.message, kind: "error" } }));
+      if (this._conversation?.sessionId === conversation.sessionId) this.querySelector("sash-composer")?.restore(text);
     }
   }
 
@@ -136,7 +144,7 @@ class Chat extends SashElement {
 
   _renderProblem(error) {
     return html`<div class="empty welcome">
-      <p class="error" role="alert">${error.status === 404 ? t("chat.gone") : error.message}</p>
+      <p class="error" role="alert">${isGone(error) ? t("chat.gone") : error.message}</p>
       <div class="row">
         <a class="button" href="#/chat" @click=${this._forget}>${t("chat.new")}</a>
         <a class="button" href="#/history">${t("chat.all")}</a>
@@ -192,6 +200,7 @@ class Chat extends SashElement {
       .conversation=${this._conversation}
       .me=${this.me}
       .turns=${this._turns}
+      .state=${state}
       .turnId=${this.turnId}
     ></sash-transcript>`;
   }
@@ -205,6 +214,11 @@ class Chat extends SashElement {
         : html`<div class="row">${EXAMPLES.map((key) => html`<button @click=${() => this._say(t(key))}>${t(key)}</button>`)}</div>`}
     </div>`;
   }
+}
+
+/** Return true for the error of a session that does not exist. */
+function isGone(state) {
+  return state?.code === "session_not_found";
 }
 
 customElements.define("sash-chat", Chat);
