@@ -224,3 +224,42 @@ def test_a_failed_question_is_listed_with_its_error(page: Page, tmp_path: Path, 
         expect(page.locator(".errors tbody")).to_contain_text(re.compile(rf"{failed['error']['code']}\s*1"))
         assert page.locator("img").count() == 0
         page.goto("about:blank")
+
+
+def test_in_the_history_an_unknown_price_is_unknown_and_a_known_part_a_lower_bound(
+    page: Page, tmp_path: Path
+):
+    run_aside(fill_store(tmp_path / "data", {0: [1000]}, model="nobody-knows-this-model"))
+    with PageServer(tmp_path) as server:
+        page.goto(f"{server.url}/#/history")
+        page.get_by_role("button", name="More about").click()
+        cost = page.locator(".facts div").filter(has_text="Cost").locator("dd")
+        expect(cost).to_have_text("unknown")
+        [turn] = server.ask("GET", "/v1/continuations")["continuations"]
+        page.route("**/v1/continuations/*", lambda route: price(route, cost_usd=0.5, model_calls=2))
+        page.goto(f"{server.url}/#/turn/{turn['continuation_id']}")
+        expect(page.locator(".turn-page header")).to_contain_text("cost at least $0.50")
+        page.goto("about:blank")
+
+
+def price(route: Any, **stats: float) -> None:
+    """Put other costs into a turn: the server has no turn with a model of each kind."""
+    turn = route.fetch().json()
+    assert turn["stats"]["unpriced_calls"] == 1
+    route.fulfill(json={**turn, "stats": {**turn["stats"], **stats}})
+
+
+def test_a_question_that_may_not_be_stopped_stays_and_the_reason_is_told(
+    page: Page, own_server: PageServer, model: ModelServer
+):
+    model.answer = lambda _: call_tool("call_service", service="lock.unlock", entity_ids=["lock.front_door"])
+    own_server.say(own_server.start_session(), "Let the plumber in")
+    token = own_server.make_token("local", "read,converse")
+    page.goto(f"{own_server.url}/#/costs")
+    page.get_by_label("Token").fill(token)
+    page.get_by_role("button", name="Sign in").click()
+    waiting = page.locator(".turn-list li")
+    waiting.get_by_role("button", name="Stop").click()
+    page.get_by_role("dialog").get_by_role("button", name="Stop it").click()
+    expect(page.locator(".notice.error")).to_contain_text("lacks the scope 'act'")
+    expect(waiting).to_have_count(1)

@@ -187,3 +187,40 @@ def test_markup_in_names_states_and_sentences_stays_text(page: Page, server: Pag
     expect(action.locator("details")).to_contain_text(EVIL)
     assert page.locator("img").count() == 0
     assert page.evaluate("window.hacked") is None
+
+
+def test_an_undo_never_reverses_another_action_than_the_confirmed_one(page: Page, own_server: PageServer):
+    session = own_server.start_session()
+    own_server.say(session, "turn on the kitchen light")
+    open_house(page, own_server)
+    page.get_by_role("button", name="Undo: turn on Kitchen ceiling light").click()
+    own_server.say(session, "turn on the bedroom ceiling light")
+    page.get_by_role("dialog").get_by_role("button", name="Undo").click()
+    expect(page.locator(".notice.error")).to_contain_text("This is no longer the last action")
+    undo = page.get_by_role("button", name="Undo:")
+    expect(undo).to_have_accessible_name("Undo: turn on Bedroom ceiling light")
+    states = {each["entity_id"]: each["state"] for each in list_entities(own_server)}
+    assert (states[LIGHT], states["light.bedroom_ceiling"]) == ("on", "on")
+
+
+def test_an_action_of_an_ended_session_has_no_undo(page: Page, own_server: PageServer):
+    session = own_server.start_session()
+    own_server.say(session, "turn on the kitchen light")
+    own_server.ask("POST", f"/v1/sessions/{session}/end", {})
+    open_house(page, own_server)
+    expect(page.locator("sash-action-list ol > li")).to_contain_text("checked: it happened")
+    expect(page.get_by_role("button", name="Undo")).to_have_count(0)
+
+
+def test_states_are_read_more_often_than_actions(page: Page, server: PageServer):
+    """A list of actions reads many turns."""
+    page.clock.install()
+    open_house(page, server)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    for _ in range(3):
+        with page.expect_response("**/v1/home?*"):
+            page.clock.run_for(15_000)
+    assert not any("/v1/actions" in url for url in asked)
+    with page.expect_response("**/v1/actions?*"):
+        page.clock.run_for(15_000)

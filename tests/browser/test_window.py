@@ -74,6 +74,14 @@ def close_dialog(page: Page) -> None:
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
+def sign_in(page: Page, server: PageServer, session: str, scopes: str) -> None:
+    """Open the window of a session with a new token."""
+    token = server.make_token("local", scopes)
+    page.goto(f"{server.url}/#/window/{session}")
+    page.get_by_label("Token").fill(token)
+    page.get_by_role("button", name="Sign in").click()
+
+
 def test_the_blocks_are_the_parts_and_the_messages_of_the_context_report(
     page: Page, server: PageServer, session: str
 ):
@@ -262,10 +270,68 @@ def test_a_sign_in_that_may_only_read_can_look_but_not_pin(
 ):
     session = own_server.start_session()
     own_server.say(session, "How are you?")
-    token = own_server.make_token("local", "read")
-    page.goto(f"{own_server.url}/#/window/{session}")
-    page.get_by_label("Token").fill(token)
-    page.get_by_role("button", name="Sign in").click()
+    sign_in(page, own_server, session, "read")
     find_turn(page, "How are you?").click()
     expect(page.get_by_role("dialog")).to_contain_text("How are you?")
     expect(page.get_by_role("button", name="Pin", exact=True)).to_have_count(0)
+
+
+def test_without_the_right_to_act_a_session_that_may_act_cannot_be_changed(
+    page: Page, own_server: PageServer
+):
+    session = own_server.start_session()
+    own_server.say(session, "How are you?")
+    own_server.ask("POST", f"/v1/sessions/{session}/pins", {"text": "Answer briefly."})
+    sign_in(page, own_server, session, "read,converse")
+    find_turn(page, "How are you?").click()
+    expect(page.get_by_role("dialog")).to_contain_text("How are you?")
+    expect(page.get_by_role("button", name="Pin", exact=True)).to_have_count(0)
+    close_dialog(page)
+    page.locator("[data-section=pins]").click()
+    expect(page.get_by_role("dialog")).to_contain_text("Answer briefly.")
+    expect(page.get_by_role("button", name="Remove")).to_have_count(0)
+
+
+def test_pins_of_all_conversations_need_the_right_to_act(page: Page, own_server: PageServer):
+    session = own_server.start_session(policy={"allow_actuation": False})
+    own_server.say(session, "How are you?")
+    own_server.ask("POST", f"/v1/sessions/{session}/pins", {"text": "Answer briefly."})
+    own_server.ask("POST", "/v1/pins", {"text": "Be polite."})
+    own_server.ask("POST", "/v1/facts", {"text": "The cat is called Mia."})
+    sign_in(page, own_server, session, "read,converse")
+    page.locator("[data-section=pins]").click()
+    notes = page.get_by_role("dialog").locator(".notes li")
+    expect(notes).to_have_count(3)
+    for text in ("Answer briefly.", "The cat is called Mia."):
+        expect(notes.filter(has_text=text).get_by_role("button")).to_have_count(1)
+    expect(notes.filter(has_text="Be polite.").get_by_role("button")).to_have_count(0)
+
+
+def test_the_exact_prompt_is_that_of_the_newest_turn(page: Page, server: PageServer, model: ModelServer):
+    session = server.start_session()
+    server.say(session, "What is the first riddle?")
+    open_window(page, server, session)
+    table = page.locator("sash-context-report")
+    table.get_by_text("What was sent last").click()
+    table.get_by_text("The exact text").click()
+    expect(table.locator(".prompt pre").last).to_contain_text("What is the first riddle?")
+    server.say(session, "What is the second riddle?")
+    expect(table.get_by_role("heading", name="What is the second riddle?")).to_be_visible()
+    expect(table.locator(".prompt pre").last).to_contain_text("What is the second riddle?")
+
+
+def test_a_view_that_is_left_while_it_loads_opens_no_stream(page: Page, server: PageServer):
+    """A browser opens six connections to a server, so six streams that nothing closes freeze the page."""
+    sessions = [server.start_session() for _ in range(9)]
+    page.goto(f"{server.url}/#/house")
+    held: list[Any] = []
+    page.route("**/context?*", lambda route: held.append(route))
+    for session in sessions:
+        with page.expect_request("**/context?*"):
+            page.evaluate("id => { location.hash = `#/window/${id}` }", session)
+        page.evaluate("location.hash = '#/house'")
+        expect(page.get_by_role("heading", name="What it did")).to_be_visible()
+        with page.expect_response("**/context?*"):
+            held.pop().continue_()
+    page.evaluate("location.hash = '#/costs'")
+    expect(page.get_by_role("heading", name="Yesterday")).to_be_visible()

@@ -128,7 +128,7 @@ async def test_a_caller_sees_its_rights_and_the_defaults_of_its_sessions(tmp_pat
         session = await get(served, f"/v1/sessions/{await served.start()}")
         assert shown.keys() == {
             *("owner", "scopes", "version", "model", "home", "home_language", "time_zone"),
-            *("policy", "budgets", "window", "early_wait_s"),
+            *("policy", "budgets", "window", "early_wait_s", "may_pin"),
         }
         assert (shown["owner"], shown["version"]) == ("local", __version__)
         assert shown["scopes"] == ["read", "converse", "act", "admin"]
@@ -136,10 +136,10 @@ async def test_a_caller_sees_its_rights_and_the_defaults_of_its_sessions(tmp_pat
         for field in ("policy", "budgets", "window"):
             assert shown[field] == session["session"][field], field
         assert shown["policy"]["dry_run"] and shown["policy"]["allow_actuation"]
-        assert shown["budgets"]["max_steps"] == 5
+        assert shown["budgets"]["max_steps"] == 5 and shown["may_pin"]
         reader = await get(served, "/v1/me", headers=served.token("bob", "read", "converse"))
         assert (reader["owner"], reader["scopes"]) == ("bob", ["read", "converse"])
-        assert not reader["policy"]["allow_actuation"]
+        assert not reader["policy"]["allow_actuation"] and not reader["may_pin"]
         problem(await served.client.get("/v1/me", headers=served.token("bob", "converse")), 403, "forbidden")
 
 

@@ -21,6 +21,7 @@ class CallerShown:
     scopes. `model` is null if the default model has no name. `home` is null without a home. `home_language`
     and `time_zone` are also null while the home is not connected. `early_wait_s` is the number of seconds
     after which a caller who waits for an answer is told that the turn still runs; null means no limit.
+    `may_pin` tells if the caller may change the pins that all sessions of the owner have.
     """
 
     owner: str
@@ -34,9 +35,17 @@ class CallerShown:
     budgets: Budgets
     window: WindowLimits
     early_wait_s: float | None
+    may_pin: bool
 
     @classmethod
-    def of(cls, caller: Caller, runtime: Runtime, policy: SessionPolicy, early_wait_s: float | None) -> Self:
+    def of(
+        cls,
+        caller: Caller,
+        runtime: Runtime,
+        policy: SessionPolicy,
+        early_wait_s: float | None,
+        may_pin: bool,
+    ) -> Self:
         """Return a caller. `policy` is the default policy within the caller's scopes."""
         home, operator, language = runtime.home, runtime.operator, None
         with suppress(HomeUnavailable):
@@ -54,4 +63,5 @@ class CallerShown:
             budgets=take_least(runtime.defaults.budgets, operator.budgets),
             window=runtime.default_window(ModelConfig()),
             early_wait_s=early_wait_s,
+            may_pin=may_pin,
         )

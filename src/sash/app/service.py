@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from sash.app.access import Caller
+from sash.app.access import Caller, Scope
 from sash.app.caller_view import CallerShown
 from sash.app.early_answer import write_early_answer
 from sash.app.list_service import ListService
@@ -357,7 +357,8 @@ class AgentService(ListService):
     async def describe_caller(self, caller: Caller) -> CallerShown:
         """Return the caller's rights, and the defaults of the sessions that it starts."""
         caller.need("read")
-        return CallerShown.of(caller, self.runtime, self._limit_policy(caller), self.early_wait_s)
+        policy, may_pin = self._limit_policy(caller), caller.scopes.issuperset(self._list_pin_scopes())
+        return CallerShown.of(caller, self.runtime, policy, self.early_wait_s, may_pin)
 
     async def statistics(self, caller: Caller, days: int = STATISTICS_DAYS) -> dict[str, Any]:
         caller.need("read")
@@ -421,8 +422,12 @@ class AgentService(ListService):
         A pin reads like an order, and it reaches all sessions of the owner, those that may act too.
         """
         await self._check_notes(caller, session_id)
-        if session_id is None and self.runtime.operator.policy.allow_actuation:
-            caller.need("act")
+        for scope in self._list_pin_scopes() if session_id is None else ():
+            caller.need(scope)
+
+    def _list_pin_scopes(self) -> tuple[Scope, ...]:
+        """Return the scopes that change the pins and preferences of an owner."""
+        return ("converse", "act") if self.runtime.operator.policy.allow_actuation else ("converse",)
 
     async def _check_approver(self, caller: Caller, continuation_id: str) -> None:
         """Raise Forbidden if the caller may not approve actions of this turn, by the policy in force."""

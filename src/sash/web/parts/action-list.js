@@ -3,7 +3,9 @@
 import { html, nothing, repeat } from "../vendor/lit.js";
 import { formatMoment, formatNumber, getLanguage, joinPair, t, tValue } from "../text.js";
 import { SashElement } from "../element.js";
+import { TONES } from "./action-text.js";
 import { askPerson } from "./ask-person.js";
+import { findRights } from "./rights.js";
 import { renderServices } from "./service-words.js";
 
 const UNDO_TOOL = "undo_last_action";
@@ -11,7 +13,6 @@ const UNDO_WAIT_MS = 30_000;
 const MAX_ATTRIBUTES = 3;
 // The server writes "turn on Floor lamp (light.floor_lamp)". The ids stand in the details.
 const ENTITY_ID = / \([a-z_]+\.[a-z0-9_]+\)/g;
-const OUTCOME_CLASS = { done: "good", failed: "bad", denied: "warn", unknown: "warn", dry_run: "dim" };
 
 class ActionList extends SashElement {
   static properties = {
@@ -27,12 +28,12 @@ class ActionList extends SashElement {
   };
 
   render() {
-    const newest = findUndoable(this.actions);
+    const { mayAct } = findRights(this.me);
     return html`
       <div role="status">${this.undone ? this._renderUndone(this.undone) : nothing}</div>
-      ${newest.size && !mayUndo(this.me) ? html`<p class="dim small">${t("action.may_not_undo")}</p>` : nothing}
+      ${!mayAct && this.actions.some((action) => action.can_undo) ? html`<p class="dim small">${t("action.may_not_undo")}</p>` : nothing}
       <ol class="actions">
-        ${repeat(this.actions, makeKey, (action) => this._renderAction(action, newest.has(makeKey(action))))}
+        ${repeat(this.actions, makeKey, (action) => this._renderAction(action, mayAct && action.can_undo))}
       </ol>
     `;
   }
@@ -41,7 +42,7 @@ class ActionList extends SashElement {
     return html`<li>
       <div class="spread">
         <h3>${describeAction(action)}</h3>
-        <span class="badge ${OUTCOME_CLASS[action.outcome] ?? "dim"}">${tValue("outcome", action.outcome)}</span>
+        <span class="badge ${action.outcome === "done" ? "good" : TONES[action.outcome]}">${tValue("outcome", action.outcome)}</span>
       </div>
       ${this._renderChanges(action)}
       <ul class="checks small">
@@ -52,7 +53,7 @@ class ActionList extends SashElement {
       <p><a href="#/turn/${encodeURIComponent(action.continuation_id)}"><q>${action.sentence}</q></a></p>
       <p class="dim small">${describeOrigin(action).join(" · ")}</p>
       ${renderDetails(action)}
-      ${canUndo && mayUndo(this.me) ? this._renderUndo(action) : nothing}
+      ${canUndo ? this._renderUndo(action) : nothing}
     </li>`;
   }
 
@@ -81,28 +82,26 @@ class ActionList extends SashElement {
   async _undo(action) {
     if (!(await askPerson(this, t("action.undo_question", { action: describeAction(action) }), t("action.undo")))) return;
     this.undoing = makeKey(action);
-    await this.attempt(async () => {
-      const path = `v1/sessions/${encodeURIComponent(action.session_id)}/undo`;
-      const { continuation_id: id } = await this.connection.post(path, { language: getLanguage() });
-      this.undone = await this.connection.get(`v1/continuations/${encodeURIComponent(id)}`, { wait_ms: UNDO_WAIT_MS });
-    });
+    this.undone = (await this.attempt(() => this._postUndo(action))) ?? null;
     this.undoing = null;
     this.emit("sash-house-changed");
+  }
+
+  /** Undo the action, unless another one was done since. Return the turn of the undo. */
+  async _postUndo({ session_id: sessionId, continuation_id, call_id }) {
+    const path = `v1/sessions/${encodeURIComponent(sessionId)}/undo`;
+    try {
+      const { continuation_id: id } = await this.connection.post(path, { language: getLanguage(), continuation_id, call_id });
+      return await this.connection.get(`v1/continuations/${encodeURIComponent(id)}`, { wait_ms: UNDO_WAIT_MS });
+    } catch (error) {
+      if (error.code === "last_action_changed") throw new Error(t("action.undo_changed"));
+      throw error;
+    }
   }
 }
 
 function makeKey({ continuation_id: turn, call_id: call }) {
   return `${turn}:${call}`;
-}
-
-/** Return the keys of the actions that an undo would reverse: of each session the newest that is not undone. */
-function findUndoable(actions) {
-  const newest = new Map();
-  for (const action of actions) {
-    const canUndo = action.tool !== UNDO_TOOL && action.outcome === "done" && !action.is_undone && !hadNoEffect(action);
-    if (canUndo && !newest.has(action.session_id)) newest.set(action.session_id, makeKey(action));
-  }
-  return new Set(newest.values());
 }
 
 function describeOrigin({ caller, acted_at: time, way }) {
@@ -113,16 +112,6 @@ function describeOrigin({ caller, acted_at: time, way }) {
 /** Return an action in words. An undo that failed has no words of its own. */
 function describeAction({ tool, outcome, in_words: words }) {
   return tool === UNDO_TOOL && outcome !== "done" ? t("action.undo_last") : words.replaceAll(ENTITY_ID, "");
-}
-
-/** Return whether an action left all states as they were. An undo skips it. */
-function hadNoEffect({ before, after }) {
-  return Object.keys(before).length > 0 && JSON.stringify(before) === JSON.stringify(after);
-}
-
-/** Return whether the person may undo. A session with actions needs the right to act. */
-function mayUndo({ scopes }) {
-  return scopes.includes("converse") && scopes.includes("act");
 }
 
 /** Draw the exact call, and the rule that allowed it. */

@@ -2,12 +2,14 @@
 
 import { t } from "../text.js";
 
+/** The tones of outcomes that say nothing about a verified effect. */
+export const TONES = { done: "dim", failed: "bad", denied: "warn", unknown: "warn", dry_run: "dim" };
+
 /** Return {tone, words} of the outcome of an action: only an effect that was observed is "verified". */
 export function describeOutcome({ outcome, verified }) {
   if (outcome === "done" && verified === true) return { tone: "good", words: t("status.verified") };
   if (outcome === "done" && verified === false) return { tone: "warn", words: t("status.not_verified") };
-  const tones = { done: "dim", failed: "bad", denied: "warn", unknown: "warn", dry_run: "dim" };
-  return { tone: tones[outcome] ?? "dim", words: t(`status.action_${outcome}`) };
+  return { tone: TONES[outcome] ?? "dim", words: t(`status.action_${outcome}`) };
 }
 
 /** Return the service of an action, or the name of its tool. */

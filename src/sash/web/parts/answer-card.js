@@ -1,11 +1,12 @@
 /** The card of an answer: what was heard, which way it went and why, what was done, and what it cost. */
 
 import { html, nothing } from "../vendor/lit.js";
-import { formatCost, formatDuration, formatMoment, formatNumber, formatShare, t } from "../text.js";
+import { formatDuration, formatMoment, formatNumber, formatShare, t } from "../text.js";
 import { SashElement } from "../element.js";
 import { listChanges, nameAction } from "./action-text.js";
 import { explainWay, findResult, OFFLINE } from "./answer-way.js";
 import { findBills, renderPrompts } from "./prompt-view.js";
+import { formatSpent } from "./spent.js";
 import { renderOutcome } from "./step-list.js";
 
 class AnswerCard extends SashElement {
@@ -141,16 +142,12 @@ function renderNumbers(turn) {
       ["card.cached", formatShare(reported ? stats.cached_tokens / reported : null)],
       ["card.output", t("tokens", { count: stats.output_tokens })],
       ...(stats.reasoning_tokens ? [["card.reasoning", t("tokens", { count: stats.reasoning_tokens })]] : []),
-      ["card.price", describePrice(stats)],
+      ["card.price", formatSpent(stats)],
     ])}
+    ${stats.unpriced_calls ? html`<p class="small warn">${t("costs.unpriced", { count: stats.unpriced_calls })}</p>` : nothing}
     <p class="small dim">
       ${t("card.cached_hint")} ${reported < input ? t(reported ? "card.estimated_partly" : "card.estimated") : nothing}
     </p>`;
-}
-
-function describePrice({ cost_usd: cost, unpriced_calls: unpriced, model_calls: calls }) {
-  if (!unpriced) return formatCost(cost);
-  return unpriced === calls && !cost ? t("unknown") : t("card.at_least", { cost: formatCost(cost), count: unpriced });
 }
 
 customElements.define("sash-answer-card", AnswerCard);

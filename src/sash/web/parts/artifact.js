@@ -3,6 +3,7 @@
 import { html, nothing } from "../vendor/lit.js";
 import { formatBytes, t } from "../text.js";
 import { SashElement } from "../element.js";
+import { saveFile } from "./save-file.js";
 import { parseTable } from "./table-file.js";
 
 const MAX_TABLE_BYTES = 512 << 10;
@@ -56,14 +57,7 @@ class Artifact extends SashElement {
   }
 
   _download() {
-    return this.attempt(async () => {
-      const address = URL.createObjectURL(await this._fetch());
-      const link = document.createElement("a");
-      link.href = address;
-      link.download = this._name;
-      link.click();
-      URL.revokeObjectURL(address);
-    });
+    return this.attempt(async () => saveFile(await this._fetch(), this._name));
   }
 
   render() {

@@ -1,18 +1,8 @@
 /** What yesterday, today and the last days cost, in large numbers. */
 
 import { html, nothing } from "../vendor/lit.js";
-import { formatCost, formatDay, t } from "../text.js";
-
-/** Return the dollars of a summary, or null if the price of no call is known. */
-export function readSpent({ estimated_cost_usd: cost, unpriced_calls: unpriced, model_calls: calls }) {
-  return unpriced && unpriced >= calls ? null : cost;
-}
-
-/** Return the money of a summary in words. It is a lower bound if the price of some calls is unknown. */
-export function formatSpent(summary) {
-  const cost = readSpent(summary);
-  return cost !== null && summary.unpriced_calls ? t("costs.at_least", { cost: formatCost(cost) }) : formatCost(cost);
-}
+import { formatDay, t } from "../text.js";
+import { formatSpent } from "./spent.js";
 
 /** Draw the three periods. `stats` are those of `GET v1/stats` with at least two days. */
 export function renderCostSummary(stats) {

@@ -2,7 +2,7 @@
 
 import { html, nothing } from "../vendor/lit.js";
 import { formatDuration, formatNumber, formatShare, t } from "../text.js";
-import { formatSpent } from "./cost-summary.js";
+import { formatSpent } from "./spent.js";
 
 const ifAny = (count, text) => (count ? text : "–");
 

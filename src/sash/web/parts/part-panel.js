@@ -11,7 +11,8 @@ class PartPanel extends SashElement {
     sessionId: { attribute: false },
     part: { attribute: false },
     tools: { attribute: false },
-    canChange: { type: Boolean },
+    /** What the person may change: {session, facts, pins}. The last two are those of all conversations. */
+    rights: { attribute: false },
     notes: { state: true },
   };
 
@@ -69,7 +70,7 @@ class PartPanel extends SashElement {
   }
 
   _renderNotes() {
-    if (!this.canChange) return nothing;
+    if (!Object.values(this.rights).includes(true)) return nothing;
     const notes = this.notes ?? [];
     return html`
       <h3>${t("window.notes_title")}</h3>
@@ -79,16 +80,24 @@ class PartPanel extends SashElement {
           (note) => html`<li>
             <span><span class="badge">${t(`window.note.${note.kind}`)}</span> ${note.text || note.entity_id}
               ${note.scope === "owner" ? html`<span class="small dim">${t("window.note_owner")}</span>` : nothing}</span>
-            <button class="plain" aria-label=${t("window.remove_note", { text: note.text || note.entity_id })} @click=${() => this._remove(note)}>×</button>
+            ${this._canRemove(note)
+              ? html`<button class="plain" aria-label=${t("window.remove_note", { text: note.text || note.entity_id })} @click=${() => this._remove(note)}>×</button>`
+              : nothing}
           </li>`,
         )}
       </ul>
-      <form class="row" @submit=${this._add}>
-        <label for="new-pin">${t("window.new_pin")}</label>
-        <input id="new-pin" name="text" maxlength=${MAX_NOTE_CHARS} required>
-        <button>${t("window.add_pin")}</button>
-      </form>
+      ${this.rights.session
+        ? html`<form class="row" @submit=${this._add}>
+            <label for="new-pin">${t("window.new_pin")}</label>
+            <input id="new-pin" name="text" maxlength=${MAX_NOTE_CHARS} required>
+            <button>${t("window.add_pin")}</button>
+          </form>`
+        : nothing}
     `;
+  }
+
+  _canRemove({ scope, kind }) {
+    return this.rights[scope === "owner" ? kind : "session"];
   }
 
   async _add(event) {

@@ -2,6 +2,7 @@
 
 import { html, nothing } from "../vendor/lit.js";
 import { formatCost, formatNumber, formatShare, t, tValue } from "../text.js";
+import { SashElement } from "../element.js";
 import { prettify } from "./step-list.js";
 import { findOrigin } from "./token-bar.js";
 
@@ -29,7 +30,7 @@ function renderPrompt(turn, prompts, index) {
           <p class="small">${describeChanges(prompt.parts)}</p>`
       : nothing}
     ${prompts.length > 1 && bill ? html`<p class="small dim">${describeBill(bill)}</p>` : nothing}
-    ${renderExact(prompt)}
+    <sash-exact-prompt .prompt=${prompt}></sash-exact-prompt>
   </div>`;
 }
 
@@ -65,31 +66,32 @@ function describeBill(bill) {
   });
 }
 
-/** Draw the exact prompt when it is opened, because it may be long. */
-function renderExact(prompt) {
-  const open = (event) => {
-    const details = event.currentTarget;
-    if (details.open && !details.querySelector("pre")) details.append(...writePrompt(prompt));
+/** The exact text of a prompt. It may be long, so it is drawn only while it is open. */
+class ExactPrompt extends SashElement {
+  static properties = {
+    prompt: { attribute: false },
+    _isOpen: { state: true },
   };
-  return html`<details class="exact small" @toggle=${open}>
-    <summary>${t("card.exact")}</summary>
-    ${prompt.is_exact ? nothing : html`<p class="warn">${t("card.not_exact")}</p>`}
-  </details>`;
+
+  render() {
+    const { prompt } = this;
+    return html`<details class="exact small" @toggle=${(event) => (this._isOpen = event.currentTarget.open)}>
+      <summary>${t("card.exact")}</summary>
+      ${prompt.is_exact ? nothing : html`<p class="warn">${t("card.not_exact")}</p>`}
+      ${this._isOpen ? listTexts(prompt).map(([label, text]) => html`<p class="dim">${label}</p><pre>${text}</pre>`) : nothing}
+    </details>`;
+  }
 }
 
-function writePrompt({ messages, tools }) {
+/** Return the tools and the messages of a prompt: [[label, text]]. */
+function listTexts({ messages, tools }) {
   const blocks = messages.map((message) => {
     const text = typeof message.content === "string" ? message.content : JSON.stringify(message.content, null, 2);
     const calls = message.tool_calls?.length ? `\n${JSON.stringify(message.tool_calls, null, 2)}` : "";
     return [tValue("card.role", message.role), `${prettify(text)}${calls}`];
   });
   if (tools.length) blocks.unshift([t("card.tools", { count: tools.length }), JSON.stringify(tools, null, 2)]);
-  return blocks.flatMap(([label, text]) => [makeElement("p", label, "dim"), makeElement("pre", text)]);
+  return blocks;
 }
 
-function makeElement(name, text, kind = "") {
-  const element = document.createElement(name);
-  element.textContent = text;
-  element.className = kind;
-  return element;
-}
+customElements.define("sash-exact-prompt", ExactPrompt);

@@ -1,8 +1,7 @@
 /** Loads the data of a view: when it is shown, when its tab is shown again, and at an interval while it is visible. */
 
 export class Refresher {
-  /** `load` is called each time. Without `intervalMs` the view is not loaded again by itself. */
-  constructor(host, load, intervalMs = null) {
+  constructor(host, load, intervalMs) {
     this._host = host;
     this._load = load;
     this._intervalMs = intervalMs;
@@ -12,7 +11,7 @@ export class Refresher {
 
   hostConnected() {
     document.addEventListener("visibilitychange", this._onShown);
-    if (this._intervalMs) this._timer = setInterval(this._onShown, this._intervalMs);
+    this._timer = setInterval(this._onShown, this._intervalMs);
     // The properties of an element may be set only after it is connected.
     this._host.updateComplete.then(this._load);
   }

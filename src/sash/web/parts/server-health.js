@@ -2,11 +2,10 @@
 
 import { html, nothing } from "../vendor/lit.js";
 import { formatNumber, t, tValue } from "../text.js";
+import { OFFLINE } from "./answer-way.js";
 
 // The states of windows, each with its colour.
 const WINDOW_HEALTH = [["ok", ""], ["nearly_full", "warn"], ["over_budget", "bad"]];
-// The name of the model that the server uses if none is set up.
-const OFFLINE = "offline";
 
 /** `readiness` is the answer of `GET ready` or its error. */
 export function renderHealth(me, stats, readiness) {

@@ -1,15 +1,13 @@
 /** Sessions as files: an export that the browser saves, and the import of such a file. */
 
+import { saveFile } from "./save-file.js";
+
 const MAX_NAME_CHARS = 40;
 
 /** Save a session as a JSON file in the browser's folder for downloads. */
 export async function saveSession(connection, session, title) {
   const file = await connection.blob(`v1/sessions/${encodeURIComponent(session.id)}/export`);
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(file);
-  link.download = `sash-${makeFileName(title)}-${session.updated_at.slice(0, 10)}.json`;
-  link.click();
-  URL.revokeObjectURL(link.href);
+  saveFile(file, `sash-${makeFileName(title)}-${session.updated_at.slice(0, 10)}.json`);
 }
 
 /** Import a file that `saveSession` made. Return the session's id, and whether the server had it already. */

@@ -1,11 +1,12 @@
 /** One session in the history: its title, its state, and what can be done with it. */
 
 import { html, nothing } from "../vendor/lit.js";
-import { formatCost, formatMoment, formatNumber, t, tValue } from "../text.js";
+import { formatMoment, formatNumber, t, tValue } from "../text.js";
 import { SashElement } from "../element.js";
 import { readSession } from "../app.js";
 import { askPerson } from "./ask-person.js";
 import { saveSession } from "./session-file.js";
+import { formatSpent } from "./spent.js";
 
 const MAX_QUESTION_CHARS = 120;
 
@@ -129,12 +130,11 @@ class SessionRow extends SashElement {
 }
 
 function renderFacts({ created_at: startedAt, stats, area, model }) {
-  const cost = stats.unpriced_calls ? t("costs.at_least", { cost: formatCost(stats.cost_usd) }) : formatCost(stats.cost_usd);
   const facts = [
     ["history.started", formatMoment(startedAt)],
     ["history.model_calls", formatNumber(stats.model_calls)],
     ["history.tokens", formatNumber(stats.input_tokens + stats.output_tokens)],
-    ["history.cost", cost],
+    ["history.cost", formatSpent(stats)],
     ["history.model", model.name],
     ["history.area", area],
   ];

@@ -35,17 +35,12 @@ export function groupByOrigin(parts) {
 }
 
 class TokenBar extends SashElement {
-  static properties = {
-    parts: { attribute: false },
-    /** The tokens that fill the whole bar. Default: the sum of the parts. */
-    limit: { type: Number },
-  };
+  static properties = { parts: { attribute: false } };
 
   render() {
     const groups = groupByOrigin(this.parts ?? []);
     const total = groups.reduce((sum, each) => sum + each.tokens, 0);
     if (!total) return nothing;
-    const whole = Math.max(this.limit ?? 0, total);
     const words = groups.map(({ origin, tokens }) => `${t(`origin.${origin}`)} ${formatNumber(tokens)}`);
     return html`<div class="token-bar">
       <div class="bar" role="img" aria-label=${words.join(", ")}>
@@ -53,7 +48,7 @@ class TokenBar extends SashElement {
           ({ origin, tokens }) =>
             html`<span
               title=${joinPair(t(`origin.${origin}`), t("tokens", { count: tokens }))}
-              .style=${`width: ${(100 * tokens) / whole}%; background: var(--part-${origin})`}
+              .style=${`width: ${(100 * tokens) / total}%; background: var(--part-${origin})`}
             ></span>`,
         )}
       </div>

@@ -46,8 +46,8 @@ class TurnList extends SashElement {
   async _cancel({ continuation_id: id, request }) {
     const question = t("costs.turn.cancel_question", { message: request.message.slice(0, 120) });
     if (!(await askPerson(this, question, t("costs.turn.cancel"), { isDanger: true }))) return;
-    await this.attempt(() => this.connection.post(`v1/continuations/${encodeURIComponent(id)}/cancel`));
-    this.emit("sash-turn-cancelled", id);
+    const isDone = await this.attempt(() => this.connection.post(`v1/continuations/${encodeURIComponent(id)}/cancel`));
+    if (isDone) this.emit("sash-turn-cancelled", id);
   }
 }
 

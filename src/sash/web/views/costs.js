@@ -4,9 +4,11 @@ import { html, nothing } from "../vendor/lit.js";
 import { formatCost, formatDuration, formatNumber, formatShare, getLanguage, t } from "../text.js";
 import { SashElement } from "../element.js";
 import { Refresher } from "../parts/refresher.js";
-import { formatSpent, readSpent, renderCostSummary } from "../parts/cost-summary.js";
+import { renderCostSummary } from "../parts/cost-summary.js";
 import { renderErrors, renderFigures } from "../parts/figures-table.js";
+import { findRights } from "../parts/rights.js";
 import { renderHealth } from "../parts/server-health.js";
+import { formatSpent, readSpent } from "../parts/spent.js";
 import "../parts/chart.js";
 import "../parts/turn-list.js";
 
@@ -128,7 +130,8 @@ class CostsView extends SashElement {
     if (found instanceof Error) return html`<p class="error">${found.message}</p>`;
     const turns = found.continuations;
     if (!turns.length) return html`<p class="dim">${t(isOpen ? "costs.open.none" : "costs.failed.none")}</p>`;
-    const mayCancel = isOpen && this.me.scopes.includes("converse");
+    // The list has no policies of sessions. The server refuses to cancel a turn of a session that may do more.
+    const mayCancel = isOpen && findRights(this.me).mayTalk;
     return html`<sash-turn-list .connection=${this.connection} .turns=${turns} ?isOpen=${isOpen} ?canCancel=${mayCancel}></sash-turn-list>`;
   }
 

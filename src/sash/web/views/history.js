@@ -201,7 +201,7 @@ class HistoryView extends SashElement {
       ${cursor ? html`<button @click=${this._showMore}>${t("history.older")}</button>` : nothing}`;
   }
 
-  /** Draw the sessions. Also one that has ended can be copied and deleted, so its status does not change the rights. */
+  /** Draw the sessions. Also one that has ended can be copied and deleted. */
   _renderSessions() {
     const { sessions, titles, openTurns } = this._found;
     return html`<ul class="sessions">
@@ -214,7 +214,7 @@ class HistoryView extends SashElement {
             .session=${session}
             .title=${readSessionTitle(session, titles)}
             .openTurn=${openTurns.get(session.id)}
-            ?canChange=${findRights(this.me, { ...session, status: "active" }).mayWrite}
+            ?canChange=${findRights(this.me, session).mayChange}
           ></sash-session-row>
         </li>`,
       )}

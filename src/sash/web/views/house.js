@@ -9,6 +9,8 @@ import "../parts/action-list.js";
 import "../parts/entity-list.js";
 
 const REFRESH_MS = 15_000;
+// A list of actions reads many turns.
+const ACTIONS_MS = 60_000;
 // The states of a larger house are not read again by themselves.
 const MAX_LIVE_ENTITIES = 500;
 const FIRST_ACTIONS = 5;
@@ -29,19 +31,22 @@ class HouseView extends SashElement {
   constructor() {
     super();
     this.limit = FIRST_ACTIONS;
-    new Refresher(this, () => this._refresh(), REFRESH_MS);
+    new Refresher(this, () => this._refreshHome(), REFRESH_MS);
+    new Refresher(this, () => this._loadActions(), ACTIONS_MS);
+  }
+
+  _load() {
+    return Promise.all([this._loadHome(), this._loadActions()]);
   }
 
   /** Load what is cheap to load: the states of a large house only once. */
-  _refresh() {
-    const isLarge = (this.home?.entities.length ?? 0) > MAX_LIVE_ENTITIES;
-    return isLarge ? this._loadActions() : this._load();
+  async _refreshHome() {
+    if ((this.home?.entities.length ?? 0) <= MAX_LIVE_ENTITIES) await this._loadHome();
   }
 
-  async _load() {
+  async _loadHome() {
     try {
-      const [home] = await Promise.all([this.connection.get("v1/home", { language: getLanguage() }), this._loadActions()]);
-      this.home = home;
+      this.home = await this.connection.get("v1/home", { language: getLanguage() });
       this.problem = null;
     } catch (error) {
       this.problem = error;

@@ -1,12 +1,13 @@
 /** One turn: its state, what can be done with it, and the timeline of its steps. */
 
 import { html, nothing } from "../vendor/lit.js";
-import { formatCost, formatDuration, formatMoment, formatNumber, t, tValue } from "../text.js";
+import { formatDuration, formatMoment, formatNumber, t, tValue } from "../text.js";
 import { SashElement } from "../element.js";
 import { isFinal } from "../parts/conversation.js";
 import { renderMarkdown } from "../parts/markdown.js";
 import { findRights } from "../parts/rights.js";
 import { readSessionTitle } from "../parts/session-title.js";
+import { formatSpent } from "../parts/spent.js";
 import "../parts/answer-card.js";
 import "../parts/approval.js";
 import "../parts/journal.js";
@@ -175,7 +176,7 @@ class TurnView extends SashElement {
   _renderButtons({ status }) {
     const isActive = this._session.status === "active";
     // A turn of an ended session can still be copied.
-    const { mayWrite: canChange } = findRights(this.me, { ...this._session, status: "active" });
+    const { mayChange: canChange } = findRights(this.me, this._session);
     const isOver = !OPEN.has(status) && status !== "interrupted";
     return html`<div class="row">
         ${canChange && isActive && status === "interrupted" ? this._button("chat.resume", () => this._post("resume"), "primary") : nothing}
@@ -204,7 +205,7 @@ function describe(turn) {
   if (stats?.local_turns) words.push(t("chat.no_model"));
   if (!stats?.model_calls) return words.join(" · ");
   const tokens = formatNumber(stats.input_tokens + stats.output_tokens);
-  const cost = formatCost(stats.unpriced_calls && !stats.cost_usd ? null : stats.cost_usd);
+  const cost = formatSpent(stats);
   return [...words, t("chat.model_calls", { count: stats.model_calls }), t("journal.tokens", { tokens }), t("journal.cost", { cost })].join(" · ");
 }
 

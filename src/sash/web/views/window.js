@@ -3,6 +3,7 @@
 import { html, nothing } from "../vendor/lit.js";
 import { formatMoment, formatNumber, formatShare, t } from "../text.js";
 import { SashElement } from "../element.js";
+import { findRights } from "../parts/rights.js";
 import { readSessionTitle } from "../parts/session-title.js";
 import { findNextCut, findReason, groupTurns, listFixedBlocks, matchMessages } from "../parts/window-blocks.js";
 import "../parts/context-report.js";
@@ -46,8 +47,7 @@ class WindowView extends SashElement {
 
   disconnectedCallback() {
     super.disconnectedCallback();
-    this._following?.abort();
-    clearTimeout(this._timer);
+    this._close();
   }
 
   connectedCallback() {
@@ -61,22 +61,31 @@ class WindowView extends SashElement {
 
   /** Show the session of the address, or else the newest one. */
   async _open() {
-    this._following?.abort();
+    this._close();
+    const { signal } = (this._opened = new AbortController());
     this.shown = null;
     this.panel = null;
     this.problem = null;
     try {
       if (!this.sessions) await this._loadSessions();
+      if (signal.aborted) return;
       if (!this.sessionId) {
         if (this.sessions.length) location.replace(`#/window/${this.sessions[0].id}`);
         return;
       }
-      await this._load();
+      await this._load(signal);
+      if (signal.aborted) return;
       this.emit("sash-session", this.sessionId);
-      await this._follow();
+      await this._follow(signal);
     } catch (error) {
-      this.problem = error;
+      if (!signal.aborted) this.problem = error;
     }
+  }
+
+  /** Stop what `_open` started. */
+  _close() {
+    this._opened?.abort();
+    clearTimeout(this._timer);
   }
 
   async _loadSessions() {
@@ -85,7 +94,8 @@ class WindowView extends SashElement {
     this.titles = page.titles ?? {};
   }
 
-  async _load() {
+  /** Load the session, unless `signal` is aborted meanwhile. */
+  async _load(signal) {
     const id = this.sessionId;
     const path = `v1/sessions/${encodeURIComponent(id)}`;
     const [about, report, page] = await Promise.all([
@@ -94,18 +104,12 @@ class WindowView extends SashElement {
       this.connection.get(`${path}/messages`, { before: NEWEST, limit: this.shown ? SEARCH_PAGE : PAGE }),
     ]);
     const loaded = { messages: page.messages, cursor: page.next_cursor };
-    const oldest = Math.min(this.shown?.messages[0]?.position ?? Infinity, Infinity);
-    await this._findKept(path, loaded, about.window_stats.message_count);
-    // A reader who has opened older turns keeps them.
-    while (loaded.cursor && loaded.messages[0].position > oldest) await this._prepend(path, loaded, SEARCH_PAGE);
-    if (id === this.sessionId) this.shown = { id, path, about, report, ...loaded };
-  }
-
-  /** Load older pages until all messages of the window are there. */
-  async _findKept(path, loaded, count) {
-    while (loaded.cursor && loaded.messages.filter((message) => message.in_window).length < count) {
-      await this._prepend(path, loaded, SEARCH_PAGE);
-    }
+    // A reader who has opened older turns keeps them, and all messages of the window are needed.
+    const oldest = this.shown?.messages[0]?.position ?? Infinity;
+    const count = about.window_stats.message_count;
+    const isEnough = () => loaded.messages[0].position <= oldest && loaded.messages.filter((message) => message.in_window).length >= count;
+    while (!signal.aborted && loaded.cursor && !isEnough()) await this._prepend(path, loaded, SEARCH_PAGE);
+    if (!signal.aborted) this.shown = { id, path, about, report, ...loaded };
   }
 
   async _prepend(path, loaded, limit) {
@@ -124,16 +128,14 @@ class WindowView extends SashElement {
   }
 
   async _reload() {
-    await this.attempt(() => this._load());
+    await this.attempt(() => this._load(this._opened.signal));
   }
 
   /** Load again when a turn ends. The stream starts after the last known step, so that it repeats nothing. */
-  async _follow() {
-    const following = (this._following = new AbortController());
-    const { signal } = following;
+  async _follow(signal) {
     const after = await this._findCursor();
     const onEvent = (event) => {
-      if (event.type !== "final") return;
+      if (event.type !== "final" || signal.aborted) return;
       clearTimeout(this._timer);
       this._timer = setTimeout(() => this._reload(), SETTLE_MS);
     };
@@ -292,12 +294,12 @@ class WindowView extends SashElement {
 
   _renderPanel(view) {
     const { block, part } = this.panel;
-    const canChange = this.me?.scopes?.includes("converse") ?? false;
+    const { mayChange: canChange, mayTalk, mayPin } = findRights(this.me, this.shown.about.session);
     if (part) {
       const current = view.parts.find((each) => each.name === part.name) ?? part;
       return html`<sash-part-panel
         .connection=${this.connection} .sessionId=${this.sessionId} .part=${current}
-        .tools=${this.shown.report.tools ?? []} .canChange=${canChange}
+        .tools=${this.shown.report.tools ?? []} .rights=${{ session: canChange, facts: mayTalk, pins: mayPin }}
       ></sash-part-panel>`;
     }
     const turns = block.isKept ? view.kept : view.evicted;
