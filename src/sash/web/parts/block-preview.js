@@ -30,9 +30,9 @@ class BlockPreview extends SashElement {
     </div>`;
   }
 
-  _renderPart({ label, hint, text, tokens, isShare }) {
+  _renderPart({ label, hint, text, tokens }) {
     return html`<div class="preview">
-      <p class="small dim">${t(isShare ? "window.about_tokens" : "tokens", { count: tokens })} · ${t("window.state_fixed")}</p>
+      <p class="small dim">${t("tokens", { count: tokens })} · ${t("window.state_fixed")}</p>
       <p><b>${label}.</b> ${hint}</p>
       <p class="lines">${text}</p>
     </div>`;

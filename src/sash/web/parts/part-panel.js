@@ -3,7 +3,7 @@
 import { html, nothing } from "../vendor/lit.js";
 import { t, tValue } from "../text.js";
 import { SashElement } from "../element.js";
-import { describeHint, isMemory, MAX_NOTE_CHARS, readText, splitMemory } from "./window-blocks.js";
+import { describeHint, isMemory, MAX_NOTE_CHARS, readText } from "./window-blocks.js";
 
 class PartPanel extends SashElement {
   static properties = {
@@ -53,11 +53,11 @@ class PartPanel extends SashElement {
   }
 
   _renderText() {
-    const sections = splitMemory(this.part);
-    if (!this._isMemory || !sections.length) return this.part.messages.map((message) => html`<pre>${readText(message)}</pre>`);
+    const { sections } = this.part;
+    if (!sections.length) return this.part.messages.map((message) => html`<pre>${readText(message)}</pre>`);
     return sections.map(
       (section) => html`<h3>${tValue("window.section", section.name)}
-          <span class="dim small">${t("window.about_tokens", { count: section.tokens })}</span></h3>
+          <span class="dim small">${t("tokens", { count: section.tokens })}</span></h3>
         <pre>${section.text}</pre>`,
     );
   }

@@ -79,7 +79,7 @@ class WindowStrip extends SashElement {
   }
 
   _renderFixed(block, index) {
-    const words = joinPair(block.label, t(block.isShare ? "window.about_tokens" : "tokens", { count: block.tokens }));
+    const words = joinPair(block.label, t("tokens", { count: block.tokens }));
     return html`<button
       class="block part"
       data-part=${block.name}

@@ -5,7 +5,7 @@ import { formatMoment, formatNumber, formatShare, t } from "../text.js";
 import { SashElement } from "../element.js";
 import { findRights } from "../parts/rights.js";
 import { readSessionTitle } from "../parts/session-title.js";
-import { findNextCut, findReason, groupTurns, listFixedBlocks, matchMessages } from "../parts/window-blocks.js";
+import { findReason, groupTurns, listFixedBlocks, matchMessages } from "../parts/window-blocks.js";
 import "../parts/context-report.js";
 import "../parts/part-panel.js";
 import "../parts/turn-panel.js";
@@ -224,7 +224,7 @@ class WindowView extends SashElement {
         reason: findReason(turn, reasons, memory.reset_at),
       })),
       olderCount: cursor ? messages[0].position - 1 : 0,
-      nextCut: findNextCut(keptMessages, limits),
+      nextCut: new Set(report.next_evicted),
     };
     return this._arranged;
   }
