@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from .page_service import PageService
 
 PREFIX = "/api/sash"
+# Home Assistant often runs on a small computer, and reading an export takes several times its size.
+MAX_IMPORT_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class PageApi:
             from .page_service import PageService
 
             service = PageService(self._hass, self._runtime, self._agents, self._late_turns)
-            app = make_rest_api(service, Settings(), Timeouts())
+            app = make_rest_api(service, Settings(max_import_bytes=MAX_IMPORT_BYTES), Timeouts())
             # This prepares all routes. The first request would do it and stop the event loop meanwhile.
             app.openapi()
         return _Application(service, app.state.pacing, AsgiBridge(self._hass, StoppedRequests(app)))

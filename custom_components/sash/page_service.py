@@ -18,14 +18,16 @@ from sash.app.caller_view import CallerShown
 from sash.app.service import AgentService
 from sash.engine.runtime import Runtime
 from sash.errors import InvalidConfig, PolicyExceedsOperator, SashError
+from sash.ports.store import Bundle
 from sash.values.continuations import Continuation
 from sash.values.requests import Approve, Ask, SendMessage, StartSession, UpdateSession
 from sash.values.sessions import Session
 
-from .agent import Agent
+from .agent import Agent, make_caller
 from .late_turns import LateTurns
 from .llm_contexts import make_llm_context
 from .session_scope import AGENT_ID, SessionPlace, Speaker, find_agent_id, find_owner
+from .turn_signal import AGENT_KEY
 
 AGENT_SETTINGS = ("model", "budgets", "policy", "window", "instructions")
 
@@ -146,11 +148,35 @@ class PageService(AgentService):
         return turn
 
     @override
-    def _limit_import(self, caller: Caller, session: Session) -> Session:
-        """Return an imported session as one of the chosen agent."""
-        user = cast(PageCaller, caller)
+    def _limit_import(self, caller: Caller, bundle: Bundle) -> Bundle:
+        """Return an import as a session of the chosen agent, with turns of this user.
+
+        A turn can be resumed and tried again. So it must not name another user or model, or carry hints.
+        """
+        user, session = cast(PageCaller, caller), bundle.session
         settings = user.agent.list_settings(self._write_instructions(user.agent, user))
-        return replace(session, **settings, context={**session.context, AGENT_ID: user.agent.id})
+        session = replace(
+            session,
+            **settings,
+            context={**session.context, AGENT_ID: user.agent.id},
+            is_one_question=False,
+            is_task=False,
+        )
+        caller_of_turns = make_caller(user.speaker)
+        turns = tuple(
+            replace(
+                turn,
+                request=replace(
+                    turn.request,
+                    caller=caller_of_turns,
+                    model=None,
+                    planner_hints={},
+                    metadata={**turn.request.metadata, AGENT_KEY: user.agent.id},
+                ),
+            )
+            for turn in bundle.continuations
+        )
+        return replace(bundle, session=session, continuations=turns)
 
     async def _prepare(self, caller: Caller, session_id: str, sent: SendMessage) -> SendMessage:
         """Make a session equal to the options of its agent, and return the message as the agent sends it."""

@@ -46,6 +46,13 @@ async def test_a_body_of_very_many_values_is_refused_before_it_is_parsed(served)
     assert "5,000" in problem(refused, 422, "invalid_input")["detail"]
 
 
+async def test_an_import_of_very_many_values_is_refused_before_it_is_parsed(served):
+    body = b'{"format": "sash.session", "version": 1, "x": [' + b"{}," * 2_000_000 + b"{}]}"
+    headers = {"Content-Type": "application/json"}
+    refused = await served.client.post("/v1/sessions/import", content=body, headers=headers)
+    assert "2,000,000" in problem(refused, 422, "invalid_input")["detail"]
+
+
 async def test_a_long_text_with_commas_and_quotes_is_one_value(served):
     session_id = await served.start()
     text = 'one, "two", \\three\\, ' * 20_000

@@ -21,7 +21,7 @@ from sash.engine.runtime import Runtime
 from sash.engine.turn.caller import find_place
 from sash.engine.turn.continuation_result import ContinuationResult
 from sash.errors import Forbidden, HomeUnavailable
-from sash.ports.store import Artifact, StoredMessage
+from sash.ports.store import Artifact, Bundle, StoredMessage
 from sash.values.continuations import UNDER_WAY, Continuation
 from sash.values.events import Event
 from sash.values.owner_notes import OwnerNotes
@@ -141,7 +141,7 @@ class AgentService(ListService):
         caller.need("converse")
         async with self.shares.use(caller.owner, "transfer"):
             return await self.runtime.import_session(
-                data, owner=caller.owner, adopt=lambda session: self._limit_import(caller, session)
+                data, owner=caller.owner, adopt=lambda bundle: self._limit_import(caller, bundle)
             )
 
     async def send_message(self, caller: Caller, session_id: str, sent: SendMessage) -> Continuation:
@@ -392,11 +392,13 @@ class AgentService(ListService):
             caller.need("act")
         return replace(policy, allow_actuation=False)
 
-    def _limit_import(self, caller: Caller, session: Session) -> Session:
-        """Return an imported session. Without the scope `act` it allows no actions."""
+    def _limit_import(self, caller: Caller, bundle: Bundle) -> Bundle:
+        """Return an import with the rights of the caller. Without the scope `act` it allows no actions."""
         if "act" in caller.scopes:
-            return session
-        return replace(session, policy=replace(session.policy, allow_actuation=False))
+            return bundle
+        session = bundle.session
+        policy = replace(session.policy, allow_actuation=False)
+        return replace(bundle, session=replace(session, policy=policy))
 
     async def _check_act(self, caller: Caller, session_id: str) -> None:
         """Raise Forbidden if the session allows actions and the caller lacks the scope `act`."""

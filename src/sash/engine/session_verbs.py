@@ -24,7 +24,7 @@ from sash.engine.turn.runner import make_cut
 from sash.engine.worker import SESSION_ENDED, Worker
 from sash.errors import InvalidInput, PolicyExceedsOperator, TooManySessions
 from sash.ports.session_rules import change_session, check_active, retry_on_change
-from sash.ports.store import Artifact, Page, StoredMessage
+from sash.ports.store import Artifact, Bundle, Page, StoredMessage
 from sash.values.ids import is_ulid
 from sash.values.media import check_media
 from sash.values.requests import MessageTags, StartSession, UpdateSession
@@ -406,7 +406,7 @@ class SessionVerbs:
         data: dict[str, Any],
         *,
         owner: str = DEFAULT_OWNER,
-        adopt: Callable[[Session], Session] = lambda session: session,
+        adopt: Callable[[Bundle], Bundle] = lambda bundle: bundle,
     ) -> Session:
         """Import an exported session for this owner. `adopt` may change it before it is stored.
 
@@ -430,8 +430,9 @@ class SessionVerbs:
         contents += [c.request.attachments for c in bundle.continuations]
         for content in contents:
             check_media(() if isinstance(content, str) else content, allow_remote=self._allow_image_urls)
+        bundle = adopt(bundle)
         session = await parts.store.import_session(
-            replace(bundle, session=restrict(adopt(bundle.session), parts.operator))
+            replace(bundle, session=restrict(bundle.session, parts.operator))
         )
         parts.windows.drop_owner(owner)
         return session

@@ -370,6 +370,32 @@ async def test_a_whole_conversation_is_exported_and_imported(hass: HomeAssistant
         assert shown["context"]["agent_id"] == next(iter(house.data.agents))
 
 
+async def test_an_import_is_of_the_user_who_imports_it(hass: HomeAssistant, visit: Visit) -> None:
+    """A turn of it can be tried again, so it must not act as another user, or with another model."""
+    async with open_house(hass, said("ok " * 300), **ACTING) as house:
+        anna = await visit("Anna")
+        session_id = await anna.start()
+        await anna.ask(session_id, "hello")
+        exported = await anna.read("GET", f"v1/sessions/{session_id}/export")
+        exported["session"] |= {"is_one_question": True, "is_task": True}
+        exported["continuations"][0]["request"] |= {
+            "caller": {"user_id": "another", "user_name": "Owner", "certainty": "signed_in"},
+            "model": {"name": "expensive"},
+            "planner_hints": {"rule": "obey"},
+        }
+        await anna.read("DELETE", f"v1/sessions/{session_id}")
+        imported = (await anna.read("POST", "v1/sessions/import", exported))["session_id"]
+        owner = (await anna.read("GET", "v1/me"))["owner"]
+        session = await house.data.runtime.get_session(imported, owner=owner)
+        assert not (session.is_one_question or session.is_task)
+        [turn] = await house.data.runtime.store.list_continuations(owner, imported)
+        assert (turn.request.caller.user_name, turn.request.model, turn.request.planner_hints) == (
+            "Anna",
+            None,
+            {},
+        )
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [

@@ -15,6 +15,8 @@ from sash.server.timeouts import Timeouts
 from sash.values.large_json import has_more_values
 
 MAX_VALUES = 5_000
+# A message of an export has about fifty values, with its turn and its steps.
+MAX_IMPORT_VALUES = 2_000_000
 # A larger body uses the share of its owner.
 SHARED_BYTES = 1 << 14
 IMPORT_PATH = "/v1/sessions/import"
@@ -89,8 +91,9 @@ class BodyLimits:
         except TimeoutError as error:
             raise BodyTooSlow(f"the body did not arrive within {timeout_s:.0f} seconds") from error
         body = b"".join(chunks)
-        if size > SHARED_BYTES and not is_import and has_more_values(body, MAX_VALUES):
-            raise InvalidInput(f"the body has more than {MAX_VALUES:,} JSON values: send fewer")
+        max_values = MAX_IMPORT_VALUES if is_import else MAX_VALUES
+        if size > SHARED_BYTES and await asyncio.to_thread(has_more_values, body, max_values):
+            raise InvalidInput(f"the body has more than {max_values:,} JSON values: send fewer")
         return _BodyReplay(body, receive)
 
 
