@@ -187,10 +187,12 @@ class SashApp extends LitElement {
   async _signIn(event) {
     event.preventDefault();
     const token = new FormData(event.target).get("token").trim();
-    this.dispatchEvent(new CustomEvent("sash-token", { detail: token }));
     this._hasTried = true;
+    // A browser cannot send other characters in a header.
+    if (!/^[\x21-\x7e]{1,200}$/.test(token)) return this.requestUpdate();
+    this.dispatchEvent(new CustomEvent("sash-token", { detail: token }));
     this.notices = [];
-    await this._connect();
+    return this._connect();
   }
 }
 

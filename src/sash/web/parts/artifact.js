@@ -7,7 +7,6 @@ import { saveFile } from "./save-file.js";
 import { parseTable } from "./table-file.js";
 
 const MAX_TABLE_BYTES = 512 << 10;
-const MAX_ROWS = 50;
 const PICTURES = /^image\/(png|jpeg|gif|webp)$/;
 const TABLES = /^(text\/csv|application\/json)/;
 
@@ -73,18 +72,18 @@ class Artifact extends SashElement {
   }
 
   _renderTable() {
-    const { columns, rows } = this._table;
+    const { columns, rows, rowCount } = this._table;
     const isNumber = columns.map((_, index) => rows.every((row) => row[index] === "" || !Number.isNaN(Number(row[index]))));
     return html`<div class="wide" tabindex="0" role="group" aria-label=${this._name}>
       <table>
         <thead><tr>${columns.map((column, index) => html`<th class=${isNumber[index] ? "number" : ""}>${column}</th>`)}</tr></thead>
         <tbody>
-          ${rows.slice(0, MAX_ROWS).map(
+          ${rows.map(
             (row) => html`<tr>${columns.map((_, index) => html`<td class=${isNumber[index] ? "number" : ""}>${row[index]}</td>`)}</tr>`,
           )}
         </tbody>
       </table>
-      ${rows.length > MAX_ROWS ? html`<p class="dim small">${t("chat.more_rows", { count: rows.length - MAX_ROWS })}</p>` : nothing}
+      ${rowCount > rows.length ? html`<p class="dim small">${t("chat.more_rows", { count: rowCount - rows.length })}</p>` : nothing}
     </div>`;
   }
 }

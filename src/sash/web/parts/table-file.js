@@ -1,6 +1,10 @@
 /** Reads tables from files: CSV, or JSON that is a list of objects or of lists. */
 
-/** Return {columns, rows} of texts, or null if the file is not a table. */
+// A person reads no more. The file can be downloaded.
+const MAX_ROWS = 50;
+const MAX_COLUMNS = 50;
+
+/** Return the first {columns, rows} of texts and the number of all rows, or null if the file is not a table. */
 export function parseTable(type, text) {
   return type.startsWith("text/csv") ? makeTable(parseCsv(text)) : parseJsonTable(text);
 }
@@ -14,13 +18,15 @@ function parseJsonTable(text) {
   }
   if (!Array.isArray(value)) value = Object.values(value ?? {}).find((each) => Array.isArray(each) && each.length > 1);
   if (!Array.isArray(value) || !value.length || value.some((row) => typeof row !== "object" || row === null)) return null;
-  if (value.every(Array.isArray)) return makeTable(value.map((row) => row.map(write)));
-  const columns = [...new Set(value.flatMap(Object.keys))];
-  return { columns, rows: value.map((row) => columns.map((column) => write(row[column]))) };
+  if (value.every(Array.isArray)) return makeTable(value.map((row) => row.slice(0, MAX_COLUMNS).map(write)));
+  const shown = value.slice(0, MAX_ROWS);
+  const columns = [...new Set(shown.flatMap(Object.keys))].slice(0, MAX_COLUMNS);
+  return { columns, rows: shown.map((row) => columns.map((column) => write(row[column]))), rowCount: value.length };
 }
 
 function makeTable([columns, ...rows]) {
-  return columns?.length && rows.length ? { columns, rows } : null;
+  if (!columns?.length || !rows.length) return null;
+  return { columns: columns.slice(0, MAX_COLUMNS), rows: rows.slice(0, MAX_ROWS), rowCount: rows.length };
 }
 
 function write(value) {
