@@ -16,6 +16,7 @@ from tests.ha.model_server import ModelServer
 from tests.surfaces.process import killed_if_late
 
 MODEL = "gpt-5-mini"
+QUIET_HOME = Path(__file__).with_name("quiet_home")
 WAIT_S = 30
 
 
@@ -26,7 +27,8 @@ class PageServer:
         self._folder = folder
         self._port = _find_port()
         self.url = f"http://127.0.0.1:{self._port}"
-        self._environment = {"HOME": str(folder), "PATH": os.environ["PATH"], **environment}
+        self._environment = {"HOME": str(folder), "PATH": os.environ["PATH"], "PYTHONPATH": str(QUIET_HOME)}
+        self._environment |= environment
         if model is not None:
             self._environment |= {
                 "SASH_MODEL": MODEL,

@@ -63,6 +63,8 @@ def test_the_page_can_be_used_with_the_keyboard_alone(page, demo: Demo):
     page.keyboard.press("Enter")
     expect(page.get_by_role("main")).to_be_focused()
     page.keyboard.press("Shift+Tab")
+    expect(page.get_by_role("link", name="1 waits for you")).to_be_focused()
+    page.keyboard.press("Shift+Tab")
     expect(page.get_by_role("link", name="Costs")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Costs and health")).to_be_visible()

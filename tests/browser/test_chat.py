@@ -149,6 +149,7 @@ def test_a_turn_is_resumed_after_the_server_was_killed(
     addresses.clear()
     own_server.start()
     model.release()
+    expect(page.get_by_text("Turned on the light")).to_be_visible(timeout=60_000)
     turn = page.locator("sash-chat-turn", has_text="Make the evening pleasant")
     turn.get_by_role("button", name="Resume").click(timeout=60_000)
     expect(turn.locator(".markdown")).to_have_text("It is on, as you wished.")
@@ -222,9 +223,9 @@ def wait_for_end(server: PageServer, session_id: str) -> None:
     assert ended["status"] == "completed"
 
 
-def test_an_approval_is_given(page: Page, server: PageServer, model: ModelServer):
+def test_an_approval_is_given(page: Page, own_server: PageServer, model: ModelServer):
     model.answer = unlock_door
-    open_chat(page, server)
+    open_chat(page, own_server)
     turn = say(page, "Please let the plumber in")
     question = turn.get_by_role("region", name="May I do this?")
     expect(question).to_contain_text("Unlock Front door lock (lock.front_door, now locked)")

@@ -5,7 +5,7 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.browser.page_server import PageServer
 from tests.browser.prefix_proxy import PrefixProxy
-from tests.ha.model_server import ModelServer
+from tests.ha.model_server import ModelServer, call_tool
 
 WAIT_MS = 30_000
 # Home Assistant around the panel: an own document, a sign-in, and one agent.
@@ -198,3 +198,19 @@ def test_the_panel_leaves_the_address_of_another_panel_alone(page: Page, server:
     expect(page.get_by_role("heading", level=1, name="Kosten")).to_be_visible()
     page.evaluate(navigate, "/lovelace")
     assert page.url == f"{server.url}/lovelace"
+
+
+def test_a_question_that_waits_is_announced_on_every_view(
+    page: Page, own_server: PageServer, model: ModelServer
+):
+    model.answer = lambda messages: call_tool(
+        "call_service", service="lock.unlock", entity_ids=["lock.front_door"]
+    )
+    session_id = own_server.start_session()
+    assert own_server.say(session_id, "Please let the plumber in")["status"] == "awaiting_approval"
+    page.goto(f"{own_server.url}/#/house")
+    page.get_by_role("link", name="1 waits for you").click()
+    expect(page.get_by_role("button", name="Refuse")).to_be_visible()
+    model.answer = lambda messages: "Then not."
+    page.get_by_role("button", name="Refuse").click()
+    expect(page.get_by_role("link", name="1 waits for you")).to_have_count(0)

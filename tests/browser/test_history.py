@@ -280,14 +280,14 @@ def test_the_timeline_shows_the_steps_of_a_turn_with_a_tool_call(
 
 
 def test_a_turn_that_waits_for_an_approval_continues_on_its_page(
-    page: Page, server: PageServer, model: ModelServer
+    page: Page, own_server: PageServer, model: ModelServer
 ):
     model.answer = answer
-    session = server.start_session(name="At the door")
-    turn = server.say(session, "Please let the plumber in by the front door")
-    open_history(page, server)
+    session = own_server.start_session(name="At the door")
+    turn = own_server.say(session, "Please let the plumber in by the front door")
+    open_history(page, own_server)
     expect(find_row(page, "At the door").locator(".badge")).to_have_text("waits for your approval")
-    page.goto(f"{server.url}/#/turn/{turn['continuation_id']}")
+    page.goto(f"{own_server.url}/#/turn/{turn['continuation_id']}")
     expect(page.locator(".journal > li").last).to_contain_text("Asked for approval")
     page.get_by_role("button", name="Allow").click()
     expect(page.get_by_text("The front door is unlocked for the plumber.")).to_be_visible()

@@ -1,6 +1,7 @@
 /** The frame of the page: sign-in, navigation, notices, and the view that the address names. */
 
 import { css, html, LitElement, nothing, unsafeCSS } from "./vendor/lit.js";
+import { Refresher } from "./parts/refresher.js";
 import { t } from "./text.js";
 
 const SHEETS = ["base", "chat", "window", "history", "house", "costs"];
@@ -21,11 +22,14 @@ const ICONS = {
   window: "M5 3h14v18H5zM5 10h14M5 13h14M12 3v7M12 13v8",
   history: "M12 7v5l3 2M4.5 12a7.5 7.5 0 1 0 2.4-5.5M4.5 4v3.5H8",
   house: "M4 11 12 4l8 7v9h-6v-5h-4v5H4z",
+  waiting: "M12 4 3 20h18zM12 10v5M12 17.5v.5",
   costs: "M5 20V10M10 20V4M15 20v-7M20 20V8",
 };
 const NOTICE_MS = 8000;
 const RETRY_MS = 1000;
 const PRELOAD_MS = 500;
+const WAITING_MS = 30_000;
+const MAX_WAITING = 20;
 // The session that the chat showed last in this browser.
 const SESSION_KEY = "sash.session";
 
@@ -36,6 +40,8 @@ class SashApp extends LitElement {
     me: { state: true },
     problem: { state: true },
     notices: { state: true },
+    /** The questions that wait for an approval: their number, and the oldest turn. */
+    _waiting: { state: true },
   };
 
   static styles = css`${unsafeCSS(styles.join("\n"))}`;
@@ -43,6 +49,9 @@ class SashApp extends LitElement {
   constructor() {
     super();
     this.notices = [];
+    this._waiting = { count: 0 };
+    new Refresher(this, () => this._readWaiting(), WAITING_MS);
+    this.addEventListener("sash-waiting", () => this._readWaiting());
     this.problem = null;
     this.me = null;
     this.route = readRoute();
@@ -107,6 +116,7 @@ class SashApp extends LitElement {
     this.route = route;
     // A reader of the screen hears the name of the new view.
     document.title = `${t(`nav.${tabOf(route.view)}`)} · Sash`;
+    this._readWaiting();
   }
 
   _showNotice(notice) {
@@ -126,6 +136,7 @@ class SashApp extends LitElement {
         <button class="skip" @click=${() => this.renderRoot.getElementById("main").focus()}>${t("nav.skip")}</button>
         <a class="brand" href="#/chat" aria-label="Sash">${drawIcon("window")}<span>Sash</span></a>
         ${TABS.map((tab) => this._renderTab(tab))}
+        ${this._renderWaiting()}
       </nav>
       <main id="main" tabindex="-1">${this._renderView()}</main>
       <div class="notices" role="status" aria-live="polite">
@@ -146,6 +157,24 @@ class SashApp extends LitElement {
     </a>`;
   }
 
+  /** Draw a link to the oldest question that waits for an approval, if there is one. */
+  _renderWaiting() {
+    const { count, turn } = this._waiting;
+    if (!count) return nothing;
+    const link = `#/chat/${encodeURIComponent(turn.session_id)}?turn=${encodeURIComponent(turn.continuation_id)}`;
+    return html`<a class="waiting" href=${link}>${drawIcon("waiting")}<span>${t("nav.waiting", { count })}</span></a>`;
+  }
+
+  async _readWaiting() {
+    if (!this.me) return;
+    try {
+      const { continuations } = await this.connection.get("v1/continuations", { status: "awaiting_approval", limit: MAX_WAITING });
+      this._waiting = { count: continuations.length, turn: continuations.at(-1) };
+    } catch {
+      // The page works without it, and asks again.
+    }
+  }
+
   _renderView() {
     const { view, id, query } = this.route;
     const { connection, me } = this;
@@ -153,7 +182,7 @@ class SashApp extends LitElement {
       case "chat":
         return html`<sash-chat .connection=${connection} .me=${me} .sessionId=${id} .turnId=${query.get("turn")}></sash-chat>`;
       case "window":
-        return html`<sash-window .connection=${connection} .me=${me} .sessionId=${id}></sash-window>`;
+        return html`<sash-window .connection=${connection} .me=${me} .sessionId=${id} .turnId=${query.get("turn")}></sash-window>`;
       case "history":
         return html`<sash-history .connection=${connection} .me=${me} .query=${query.get("q") ?? ""}></sash-history>`;
       case "turn":

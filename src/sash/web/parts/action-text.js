@@ -33,11 +33,6 @@ export function listChanges(action, result) {
   });
 }
 
-/** Return true if "undo" can take the action back. */
-export function canUndo(action) {
-  return action.outcome === "done" && action.verified === true && !action.undoes && Object.keys(action.before ?? {}).length > 0;
-}
-
 function readEntities(result) {
   try {
     return JSON.parse(result).entities ?? [];

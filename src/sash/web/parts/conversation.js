@@ -4,6 +4,7 @@ import { Unreachable } from "../connection.js";
 import { groupMessages } from "./turn-messages.js";
 
 const PAGE = 60;
+const ACTIONS = 10;
 const LARGE_PAGE = 500;
 const TURN_PAGE = 50;
 const NEWEST = 2 ** 53;
@@ -62,6 +63,7 @@ export class Conversation extends EventTarget {
         const ended = this.turns.findLast((turn) => isFinal(turn) && !turn.isCopy);
         if (ended && !ended.steps) await this.read(ended.id).catch(() => {});
         await this._readOpenTurns();
+        await this._readUndoable();
         return this._follow();
       } catch (error) {
         if (error.code !== "unreachable") return this._setState(error);
@@ -151,9 +153,19 @@ export class Conversation extends EventTarget {
     this._merge(await this._connection.post(`v1/continuations/${turn.id}/approve`, { call_id: callId, approved }));
   }
 
+  /** Undo the action that the button named. The server refuses if another one is the last by now. */
   async undo(language) {
-    const { continuation_id: id } = await this._postWhenFree(`${this._path}/undo`, { language });
+    const { continuation_id: id } = await this._postWhenFree(`${this._path}/undo`, { language, ...this.undoable });
     await this.read(id);
+  }
+
+  /** Find the action that an undo would take back: {continuation_id, call_id}, or null. */
+  async _readUndoable() {
+    this.undoable = null;
+    if (!this.turns.some((turn) => turn.response?.actions?.length)) return;
+    const { actions } = await this._connection.get("v1/actions", { session_id: this.sessionId, limit: ACTIONS });
+    const found = actions.find((action) => action.can_undo);
+    if (found) this.undoable = { continuation_id: found.continuation_id, call_id: found.call_id };
   }
 
   /** Send a request that starts work, after the turn that is under way. */
@@ -280,6 +292,7 @@ export class Conversation extends EventTarget {
       else if (hasEvicted && known.position < before) this._byId.set(id, { ...known, isEvicted });
     }
     this._evictedCount = evictedCount;
+    await this._readUndoable();
     this._changed();
   }
 

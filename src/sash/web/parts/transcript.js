@@ -167,7 +167,6 @@ class Transcript extends SashElement {
     const shown = this.turns.slice(start, end);
     const newest = this.turns.at(-1);
     const actionsOf = (turn) => turn.response?.actions ?? [];
-    const lastAction = this.turns.findLast((turn) => actionsOf(turn).some((action) => action.outcome === "done"));
     const firstOpen = this.turns.find((turn) => !isFinal(turn));
     const retried = new Set(this.turns.map((turn) => turn.retry_of));
     // The key of an action is that of its turn and that of its call.
@@ -185,7 +184,7 @@ class Transcript extends SashElement {
               .turn=${turn}
               .session=${this.conversation.session}
               .isLast=${turn === newest}
-              .isLastAction=${turn === lastAction}
+              .isUndoable=${turn.id === this.conversation.undoable?.continuation_id}
               .isMarked=${turn.id === this.turnId}
               .isQueued=${turn.status === "pending" && turn !== firstOpen}
               .isRetried=${retried.has(turn.id)}

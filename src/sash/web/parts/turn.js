@@ -1,9 +1,8 @@
 /** One turn of the chat: the message, the steps as they happen, the answer, and what can be done with it. */
 
 import { html, nothing } from "../vendor/lit.js";
-import { formatDuration, formatMoment, t } from "../text.js";
+import { formatDuration, formatMoment, getLanguage, t } from "../text.js";
 import { SashElement } from "../element.js";
-import { canUndo } from "./action-text.js";
 import { OFFLINE } from "./answer-way.js";
 import { isFinal, isUnderWay } from "./conversation.js";
 import { renderCitation } from "./citation.js";
@@ -28,7 +27,7 @@ class ChatTurn extends SashElement {
     /** Only the newest turn shows follow-ups. */
     isLast: { type: Boolean },
     /** Whether its action is the last one of the session. */
-    isLastAction: { type: Boolean },
+    isUndoable: { type: Boolean },
     isMarked: { type: Boolean },
     /** Whether it waits for the end of an earlier turn. */
     isQueued: { type: Boolean },
@@ -109,7 +108,7 @@ class ChatTurn extends SashElement {
           ${this._rights.mayWrite
             ? html`<div class="row">
                 ${this._button("chat.resume", () => this.conversation.resume(turn), "primary")}
-                ${this._button("chat.retry", () => this.conversation.retry(turn))} ${this._button("chat.give_up", () => this.conversation.cancel(turn))}
+                ${this._button("chat.retry", () => this._start(this.conversation.retry(turn)))} ${this._button("chat.give_up", () => this.conversation.cancel(turn))}
               </div>`
             : nothing}`;
       case "failed":
@@ -153,16 +152,16 @@ class ChatTurn extends SashElement {
     const { turn } = this;
     const { mayWrite } = this._rights;
     const canRetry = mayWrite && turn.status !== "completed" && !this.isRetried;
-    const isUndoable = mayWrite && this.isLastAction && (turn.response?.actions ?? []).some(canUndo);
+    const isUndoable = mayWrite && this.isUndoable;
     const followUps = (mayWrite && this.isLast && turn.response?.follow_ups) || [];
     return html`
       <div class="row foot small">
         <span class="dim">${this._describe()}</span>
-        ${canRetry ? this._button("chat.retry", () => this.conversation.retry(turn)) : nothing}
-        ${isUndoable ? this._button("chat.undo", () => this.conversation.undo()) : nothing}
+        ${canRetry ? this._button("chat.retry", () => this._start(this.conversation.retry(turn))) : nothing}
+        ${isUndoable ? this._button("chat.undo", () => this._start(this.conversation.undo(getLanguage()))) : nothing}
         ${this.isUndone ? html`<span class="badge dim">${t("chat.undone")}</span>` : nothing}
         ${turn.isCopy ? nothing : html`<button class="plain" aria-haspopup="dialog" @click=${() => this.emit("sash-card", turn)}>${t("chat.card")}</button>`}
-        ${turn.isEvicted ? html`<a class="dim" href="#/window/${this.conversation.sessionId}" title=${t("chat.evicted_hint")}>${t("chat.evicted")}</a>` : nothing}
+        ${turn.isEvicted ? html`<a class="dim" href="#/window/${this.conversation.sessionId}?turn=${turn.id}" title=${t("chat.evicted_hint")}>${t("chat.evicted")}</a>` : nothing}
         ${this._renderSources()}
       </div>
       ${followUps.length
@@ -203,6 +202,12 @@ class ChatTurn extends SashElement {
 
   get _rights() {
     return findRights(this.me, this.session);
+  }
+
+  /** Show the new turn that a request starts. */
+  async _start(request) {
+    await request;
+    this.closest("sash-transcript")?.goToEnd();
   }
 
   _button(key, action, kind = "") {

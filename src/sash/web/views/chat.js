@@ -87,6 +87,7 @@ class Chat extends SashElement {
 
   /** Tell readers of the screen what has happened. */
   _speak(turn) {
+    this.emit("sash-waiting");
     if (turn.status === "awaiting_approval") this._spoken = t("chat.approval");
     else this._spoken = turn.status === "completed" ? t("chat.answered", { text: turn.answer ?? "" }) : t(`chat.${turn.status}`);
     if (this._turns.length < 3) this._readRecent();

@@ -23,6 +23,8 @@ class WindowView extends SashElement {
     connection: { attribute: false },
     me: { attribute: false },
     sessionId: { attribute: false },
+    /** The turn whose panel the address opens, or null. */
+    turnId: { attribute: false },
     sessions: { state: true },
     titles: { state: true },
     shown: { state: true },
@@ -76,9 +78,22 @@ class WindowView extends SashElement {
       await this._load(signal);
       if (signal.aborted) return;
       this.emit("sash-session", this.sessionId);
+      await this._showTurn(signal);
       await this._follow(signal);
     } catch (error) {
       if (!signal.aborted) this.problem = error;
+    }
+  }
+
+  /** Open the panel of the turn that the address names. */
+  async _showTurn(signal) {
+    while (this.turnId && !signal.aborted) {
+      const { kept, evicted } = this._arrange();
+      const turn = [...kept, ...evicted].find((each) => each.id === this.turnId);
+      if (turn) this.panel = { block: { turn, isKept: kept.includes(turn) } };
+      const { length } = this.shown.messages;
+      if (!turn && this.shown.cursor) await this._loadOlder();
+      if (this.shown?.messages.length === length) return;
     }
   }
 
