@@ -149,7 +149,7 @@ def test_a_turn_is_resumed_after_the_server_was_killed(
     addresses.clear()
     own_server.start()
     model.release()
-    expect(page.get_by_text("Turned on the light")).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("Turned on the light", exact=True)).to_be_visible(timeout=60_000)
     turn = page.locator("sash-chat-turn", has_text="Make the evening pleasant")
     turn.get_by_role("button", name="Resume").click(timeout=60_000)
     expect(turn.locator(".markdown")).to_have_text("It is on, as you wished.")
