@@ -154,7 +154,7 @@ async def test_an_expected_undo_that_is_sent_twice_with_one_key_is_done_once(act
 async def test_an_expected_action_needs_both_ids(acting):
     session_id = await start_with_light(acting)
     path = f"/v1/sessions/{session_id}/undo"
-    problem(await acting.client.post(path, json={"call_id": "c1"}), 422, "invalid_input")
+    problem(await acting.client.post(path, json={"call_id": "c1"}), 409, "last_action_changed")
 
 
 async def test_an_undo_needs_the_scope_act_and_the_own_session(acting):

@@ -280,8 +280,8 @@ class Why:
 class Undo:
     """A request to undo the last action of a session. `language` is the language of the user.
 
-    `continuation_id` and `call_id` name the expected action, as `/v1/actions` shows it. Nothing is undone if
-    another action is the last one.
+    `continuation_id` and `call_id` together name the expected action, as `/v1/actions` shows it. Nothing is
+    undone if another action is the last one. One of them alone names no action.
     """
 
     language: Label | None = None
@@ -289,14 +289,12 @@ class Undo:
     continuation_id: Label | None = None
     call_id: Label | None = None
 
-    def __post_init__(self) -> None:
-        if (self.continuation_id is None) != (self.call_id is None):
-            raise InvalidInput("continuation_id and call_id name an action only together")
-
     @property
     def expected_key(self) -> str | None:
-        """The key of the expected action."""
-        return None if self.call_id is None else f"{self.continuation_id}:{self.call_id}"
+        """The key of the expected action, or None if any action is expected."""
+        if self.continuation_id is None and self.call_id is None:
+            return None
+        return f"{self.continuation_id}:{self.call_id}"
 
 
 @validated(kw_only=True, example={"text": "The cat sleeps in the garage."})
