@@ -23,7 +23,7 @@ COLOUR_TOLERANCE = 10
 
 @dataclass(frozen=True)
 class Heard:
-    """What a person heard and saw after the last sentence.
+    """The answer to the last sentence, and its effects on the house.
 
     `changed` are the entities whose state or attributes differ, without computed ones. `calls` are the
     services that were called. `waiting` describes the turns that wait.

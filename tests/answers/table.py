@@ -15,7 +15,7 @@ LANGUAGES = ("en", "de", "fr", "es", "it", "nl")
 
 @dataclass(frozen=True)
 class Then:
-    """What happens after the last sentence: states change, then time passes."""
+    """Changes between or after sentences: first the states are set, then time passes."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 

@@ -3,7 +3,7 @@
 import { html, nothing } from "../vendor/lit.js";
 import { formatDuration, formatMoment, formatNumber, t, tValue } from "../text.js";
 import { SashElement } from "../element.js";
-import { isFinal } from "../parts/conversation.js";
+import { isFinal, isOpen } from "../parts/conversation.js";
 import { renderMarkdown } from "../parts/markdown.js";
 import { findRights } from "../parts/rights.js";
 import { readSessionTitle } from "../parts/session-title.js";
@@ -14,7 +14,6 @@ import "../parts/journal.js";
 
 const TONES = { failed: "bad", awaiting_approval: "warn", interrupted: "warn", completed: "good" };
 // A turn with such a status cannot be run again before it is stopped.
-const OPEN = new Set(["pending", "running", "streaming", "awaiting_approval"]);
 
 class TurnView extends SashElement {
   static properties = {
@@ -173,15 +172,15 @@ class TurnView extends SashElement {
       )}`;
   }
 
-  _renderButtons({ status }) {
+  _renderButtons(turn) {
+    const { status } = turn;
     const isActive = this._session.status === "active";
     // A turn of an ended session can still be copied.
     const { mayChange: canChange } = findRights(this.me, this._session);
-    const isOver = !OPEN.has(status) && status !== "interrupted";
     return html`<div class="row">
         ${canChange && isActive && status === "interrupted" ? this._button("chat.resume", () => this._post("resume"), "primary") : nothing}
-        ${canChange && isActive && !OPEN.has(status) && status !== "completed" ? this._button("chat.retry", () => this._retry()) : nothing}
-        ${canChange && !isOver ? this._button("journal.cancel", () => this._post("cancel")) : nothing}
+        ${canChange && isActive && !isOpen(turn) && status !== "completed" ? this._button("chat.retry", () => this._retry()) : nothing}
+        ${canChange && !isFinal(turn) ? this._button("journal.cancel", () => this._post("cancel")) : nothing}
         <a class="button" href=${this._chatLink}>${t("journal.open_chat")}</a>
         <a class="button" href="#/window/${this._sessionPath}">${t("history.window")}</a>
         <button aria-haspopup="dialog" @click=${() => (this._hasCard = true)}>${t("journal.card")}</button>
