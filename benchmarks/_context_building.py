@@ -23,7 +23,6 @@ from benchmarks._report import Row
 from sash import Runtime
 from sash.engine.ceiling import find_limits
 from sash.engine.parts import Parts
-from sash.engine.recall import find_missing
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import Progress
 from sash.engine.turn.turn_context import TurnContext
@@ -171,6 +170,11 @@ async def _begin_turn(store: SqliteStore, session: Session, cached: Session | No
     return begun.turn
 
 
+def _count_missing(question: str, texts: Sequence[str]) -> int:
+    """Return how many stems of a question none of the texts has."""
+    return sum(not any(stem in text for text in texts) for stem in extract_stems(question))
+
+
 def choose_questions(window: Window) -> dict[str, str]:
     """Return three questions: about the window, about the single mention, and about a frequent topic."""
     texts = [entry.text.casefold() for entry in window]
@@ -180,9 +184,7 @@ def choose_questions(window: Window) -> dict[str, str]:
         for questions, _, _ in TOPICS
         for question in questions
     )
-    frequent = next(
-        question for question in all_questions if len(find_missing(extract_stems(question), texts)) >= 2
-    )
+    frequent = next(question for question in all_questions if _count_missing(question, texts) >= 2)
     return {
         "nothing to recall": max(questions_in_window, key=len),
         "recalls a single mention": QUESTION_ABOUT_MENTION,

@@ -5,8 +5,9 @@ import json
 
 import pytest
 
-from sash.engine.recall import recall
+from sash.engine.recall import OldMessages, QuestionContext, group_by_turn, render
 from sash.errors import ModelUnreachable
+from sash.memory.tokens import count_text
 from sash.ports.tools import ToolSpec
 from sash.testing import FaultyStore, ScriptedModel, calling
 from sash.values.sessions import Budgets, WindowLimits
@@ -33,7 +34,7 @@ async def test_what_was_recalled_is_not_looked_up_again_after_a_crash(run, make_
     await asyncio.wait_for(asked.wait(), 10)
     await first.close()
     clock.advance(31)
-    store.fail("recall", AssertionError("looked up again"))
+    store.fail("find_words", AssertionError("looked up again"))
     model = ScriptedModel("yes")
     second = await run(model=model, store=store)
     await second.resume(sent.id)
@@ -51,7 +52,8 @@ async def test_evicted_turns_come_back_when_the_talk_turns_to_them(run, clock):
     clock.advance(3600)
     result = await turn(runtime, session, "When was the boiler serviced?")
     retrieval = next(step for step in result.steps if step.type == "retrieval")
-    assert "boil" in retrieval.detail["query"]
+    assert retrieval.detail["query"] == ["boiler", "serviced"]
+    assert len(retrieval.detail["scores"]) == len(retrieval.detail["message_ids"]) > 0
     told = system_texts(model.requests[-1])[-1]
     assert "[2026-01-01 00:00]" in told
     assert "user: Our boiler in the cellar was serviced by Mr Novak" in told
@@ -76,7 +78,7 @@ async def test_recall_that_fails_costs_no_turn(run, make_store, caplog):
     runtime = await run("ok", store=store)
     session = await runtime.start_session(window=SMALL)
     await fill(runtime, session, "The boiler is loud")
-    store.fail("recall", ModelUnreachable("the index is gone"))
+    store.fail("find_words", ModelUnreachable("the index is gone"))
     assert await answer(runtime, session, "Is the boiler loud?") == "ok"
     assert "the index is gone" in caplog.text
 
@@ -141,7 +143,8 @@ async def test_with_an_embedder_turns_are_found_by_their_meaning(run, make_store
     assert len(vectors) >= 12
     turns = [text for text in embedder.texts if "\n" in text]
     assert len(turns) == len(set(turns)) == len(vectors), "each turn is embedded once, and whole"
-    await turn(runtime, session, "How is the heater?")
+    result = await turn(runtime, session, "What was wrong with the heater?")
+    assert "retrieval" in [step.type for step in result.steps]
     assert "The boiler leaks at the valve" in system_texts(model.requests[-1])[-1]
     embedder.fails = True
     assert await answer(runtime, session, "How is the pet?") == "ok"
@@ -211,7 +214,7 @@ async def test_a_question_asked_again_and_a_habit_recall_nothing(run, said, aske
     assert [step.type for step in (await turn(runtime, session, asked)).steps] == ["summary"]
 
 
-async def test_a_turn_is_recalled_from_its_question_on_and_nothing_that_is_in_sight(run):
+async def test_a_turn_is_recalled_from_its_question_on_and_nothing_that_is_in_sight(run, clock):
     async def look(arguments, context):
         return "seen"
 
@@ -229,7 +232,23 @@ async def test_a_turn_is_recalled_from_its_question_on_and_nothing_that_is_in_si
     await turn(runtime, session, "Where is the heron?")
     for n in range(3):
         await turn(runtime, session, f"small talk number {n}")
-    found = await recall(runtime.store, "local", session.id, "the pond")
-    assert found[0].messages[0].message.text == "Where is the heron?"
-    assert found[0].messages[-1].message.text == "It stands in the pond."
-    assert not any(m.in_window for found_turn in found for m in found_turn.messages)
+    old = OldMessages(runtime.store, "local", session.id)
+    asked = await QuestionContext(clock.now()).read("the pond")
+    found = await old.find(asked, "the pond")
+    [best, *others] = group_by_turn(await old.read_best(found, len, 1000))
+    assert [each.stored.message.text for each in best] == ["Where is the heron?", "It stands in the pond."]
+    assert not any(each.stored.in_window for each in [*best, *(each for turn in others for each in turn)])
+
+
+async def test_what_is_recalled_fits_its_budget_with_its_dates(run, clock):
+    runtime = await run("ok")
+    session = await runtime.start_session(window=SMALL)
+    for n in range(40):
+        await turn(runtime, session, f"the boiler {n}")
+        clock.advance(7200)
+    await fill(runtime, session)
+    old = OldMessages(runtime.store, "local", session.id)
+    asked = await QuestionContext(clock.now()).read("boiler")
+    best = await old.read_best(await old.find(asked, "boiler"), count_text, 200)
+    assert len(best) > 5
+    assert count_text(render(best)) <= 200

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sash import SashError
-from sash.memory.digest import build_digest, find_identifiers
+from sash.memory.digest import build_digest, find_identifiers, find_names
 from sash.memory.tokens import TokenCounter
 from sash.values.messages import MessageEntry
 
@@ -88,10 +88,40 @@ def test_the_seed_s_example_keeps_what_a_summary_would_lose():
         ("100 USD, 5 months", ["100 USD", "5 months"]),
         ("rows[0].x is 1,000.50", ["rows[0].x", "1,000.50"]),
         ("Hello there. How are you today? I am fine, e.g. happy.", []),
+        ("call +44 20 7946 0958 or 030 / 123 45 67", ["+44 20 7946 0958", "030 / 123 45 67"]),
+        ("the IBAN is DE89 3704 0044 0532 0130 00.", ["IBAN", "DE89 3704 0044 0532 0130 00"]),
+        ("on 3 April, on May 5th, 2026 and am 24. Dezember", ["3 April", "May 5th, 2026", "24. Dezember"]),
+        ("el 3 de mayo, le 1er mars, il 2 giugno", ["3 de mayo", "1er mars", "2 giugno"]),
+        ("205 pounds, 12,50 Euro, um 18 Uhr", ["205 pounds", "12,50 Euro", "18 Uhr"]),
     ],
 )
 def test_identifiers_are_found_whole(text, expected):
     assert find_identifiers(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("my sister Ada Brightwell and Tom live in Leeds now", ["Ada Brightwell", "Tom", "Leeds"]),
+        ("We saw Dr. Lindqvist at eleven. She was kind", ["Dr. Lindqvist"]),
+        ("Frau Meier-Schulz hat den Hund von Herrn Krause gesehen", ["Frau Meier-Schulz", "Herrn Krause"]),
+        ("Der Hund hat heute das Futter und die Leine im Garten vergessen", []),
+        ("The kitchen is warm. Turn it off. I'm tired, I think", []),
+        ("я была дома вчера и видела Машу", ["Машу"]),
+        ("Hier elle a vu Madame Dupont, mais Paul était content", ["Madame Dupont", "Paul"]),
+        ("we sat in the den with Anna Smith", ["Anna Smith"]),
+        ("x" * 50_000, []),
+    ],
+)
+def test_names_of_people_and_places_are_found(text, names):
+    assert find_names(text) == names
+
+
+def test_a_line_has_the_names_that_its_first_words_do_not_show():
+    line = build_digest(
+        turn("who called", "It was your sister Ada, from Leeds, about the party."), count_text
+    )
+    assert line == "- who called | Ada · Leeds"
 
 
 def test_a_line_has_the_first_words_and_what_they_do_not_show():
@@ -116,14 +146,14 @@ def test_identifiers_that_are_too_long_are_only_counted():
     )
 
 
-def test_tool_calls_are_part_of_the_turn():
+def test_the_arguments_of_tools_are_kept_and_their_names_are_not():
     call = {
         "id": "1",
         "type": "function",
         "function": {"name": "get_history", "arguments": '{"id": "sensor.power"}'},
     }
     messages = [MessageEntry("user", "why?"), MessageEntry("assistant", "", tool_calls=[call])]
-    assert build_digest([messages], count_text) == "- why? | get_history · sensor.power"
+    assert build_digest([messages], count_text) == "- why? | sensor.power"
 
 
 def test_values_of_a_json_result_are_kept_and_keys_are_not():
@@ -141,9 +171,7 @@ def test_values_of_a_json_result_are_kept_and_keys_are_not():
         MessageEntry("tool", json.dumps([state]), tool_call_id="c"),
         MessageEntry("assistant", "It failed with E-42."),
     ]
-    assert (
-        build_digest([turn], count_text) == "- why? | get_states · sensor.attic_battery · /dev/ttyUSB0 · E-42"
-    )
+    assert build_digest([turn], count_text) == "- why? | sensor.attic_battery · /dev/ttyUSB0 · E-42"
 
 
 def test_the_first_names_of_a_long_result_are_kept():
@@ -233,11 +261,12 @@ def test_an_identifier_occurs_in_the_text_and_is_no_part_of_a_longer_name(text):
 def test_hostile_text_costs_linear_time():
     """Linear is a few seconds for all of them; a blow-up would take hours and runs into the time-out."""
     code = """
-from sash.memory.digest import find_identifiers
+from sash.memory.digest import find_identifiers, find_names
 from sash.memory.tokens import count_text
-for unit in ["a", "a.", "a/", "'", '"a', ' "a', "_", "1.", "1", "1,", "-", "aA", "a-", "@a", "a[b]", "x y ",
+for unit in ["00 ", "+1 22 ", "AB12 3456 ", "A a", "a Bc ", "Dr A", "1 M", "a", "a.", "a/", "'", '"a', ' "a', "_", "1.", "1", "1,", "-", "aA", "a-", "@a", "a[b]", "x y ",
              "a@", "a:", "é", "C:\\\\ ", "a://", "1 ", "http://a)", ")"]:
     find_identifiers("http://" + unit * (500_000 // len(unit)))
+    find_names("a " + unit * (500_000 // len(unit)))
 count_text((" " * 99_999 + "x") * 5)
 """
     done = subprocess.run([sys.executable, "-c", code], timeout=120)

@@ -1,15 +1,15 @@
 """The digest of evicted turns: one line for each turn, with its identifiers verbatim, without a model.
 
-The digest is extractive: nothing is rephrased. A line has the turn's first words. Then it lists every further
-error code, path, host, entity id, number with its unit and quoted string. Of a JSON result it lists only the
-first few names among the values. If the digest exceeds its budget, its oldest lines are dropped; the
-transcript still has them.
+The digest is extractive: nothing is rephrased. A line has the turn's first words. Then it lists every
+further error code, path, host, entity id, number with its unit, date, phone number and quoted string, and
+names of people and places. Of a JSON result it lists only the first few names among the values. If the
+digest exceeds its budget, its oldest lines are dropped; the transcript still has them.
 """
 
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice
 
 from sash.errors import InvalidLimit
 from sash.values.long_text import iterate_matches
@@ -34,14 +34,30 @@ _QUOTES = (('"', '"'), ("`", "`"), ("“", "”"), ("„", "“"), ("«", "»"),
 _LINE_ENDS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 _NUMBER = r"[-+−]?\d{1,30}(?:[.,]\d{1,30}){0,8}"
 _UNIT = (
-    r"(?:%|‰|°[CFK]?|percent|degrees|(?:milli|micro)?seconds?|minutes?|hours?|days?|weeks?|months?|years?|tokens?"
+    r"(?:%|‰|°[CFK]?|percent|degrees|euros?|Euros?|pounds?|dollars?|Prozent|Grad|Uhr|Stunden?|Minuten?|Tagen?|Wochen?|"
+    r"heures?|jours?|semaines?|horas?|minutos?|días?|semanas?|ore|minuti|giorni|settimane|uur|minuten|dagen|weken|"
+    r"(?:milli|micro)?seconds?|minutes?|hours?|days?|weeks?|months?|years?|tokens?"
     r"|mph|rpm|ppm|ppb|psi|lbs?|inch(?:es)?|feet|ft|kcal|Nm|N|USD|EUR|GBP|CHF|JPY"
     r"|[kKMGTPmµμunhdc]?(?:Wh|W|VAh|VA|V|Ah|A|Hz|bps|bit|bar|B|b|L|l|m|g|s|Pa|J|Ω|lm|lx|K|iB)|min|h|dBm?|[€$£¥])"
     r"[²³]?(?:/[A-Za-zµ]{1,6}[²³]?)?(?![\w/]|[.:@_-]\w)"
 )
+_MONTH = (
+    r"(?:Jan(?:uar[yi]?|\.)?|Feb(?:ruar[yi]?|\.)?|M(?:arch|ärz|aart)|A(?:pril|ugust|ug\.)|Ma[yi]|Jun[ei]|Jul[yi]|"
+    r"Sept(?:ember|\.)?|O[ck]t(?:ober|\.)?|Nov(?:ember|\.)?|De[cz](?:ember|\.)?|"
+    r"janvier|février|mars|avril|mai|juin|juillet|août|septembre|octobre|novembre|décembre|"
+    r"enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre|"
+    r"gennaio|febbraio|aprile|maggio|giugno|luglio|settembre|ottobre|dicembre|"
+    r"januari|februari|maart|april|mei|juni|juli|augustus|september|oktober|november|december)"
+)
+_DAY = r"\d{1,2}(?:st|nd|rd|th|er|\.|º)?"
 _identifier = re.compile(
     "|".join(
         (
+            rf"{_START}{_DAY} (?:(?:of|de|del) )?{_MONTH}(?:,? \d{{4}})?(?!\w)",
+            rf"{_START}{_MONTH} {_DAY}(?:,? \d{{4}})?(?!\w)",
+            # An IBAN, and a phone number.
+            rf"{_START}[A-Z]{{2}}\d\d(?: [A-Z0-9]{{4}}){{2,7}}(?: [A-Z0-9]{{1,3}})?(?!\w)",
+            rf"{_START}(?:\+\d{{1,4}}|0\d{{1,5}})(?: ?[ /–-] ?\d{{2,8}}){{1,6}}(?![\w.:])",
             *(
                 rf"{_START}{opening}[^{closing}{_LINE_ENDS}]{{1,300}}{closing}(?!\w)"
                 for opening, closing in _QUOTES
@@ -58,6 +74,20 @@ _identifier = re.compile(
     )
 )
 _identifying = re.compile(r"\d|[/\\_@#$=~]|\w[.:]\w|^--?\w|[a-z][A-Z]|^[A-Z]{2,}$")
+# A name of a person or a place: after a title, or in the middle of a sentence.
+_titled = re.compile(
+    r"(?<!\w)(?:Dr|Mr|Mrs|Ms|Miss|Prof|Frau|Herrn?|Familie|Mme|Madame|Monsieur|Sra?|Señora?|Signora?|Dott|Mevrouw|Meneer)"
+    r"\.? [^\W\d_a-z][\w'’-]{1,30}(?:[ -][^\W\d_a-z][\w'’-]{1,30})?"
+)
+_capital = re.compile(
+    r"(?<=[^\W\d_][ ,])[^\W\d_a-z](?!['’])[^\W\d_][\w'’-]{1,30}(?: [^\W\d_a-z][\w'’-]{2,30}){0,2}"
+)
+# In German every noun begins with a capital, so that only a title tells a name.
+_german = re.compile(
+    r"(?<!\w)(?:der|die|das|den|dem|eine?|einen|einem|einer|zum|zur|vom|von|und|nicht|ist|ich|wir|für|auf|mit|hat|noch|bitte)"
+    r"(?!\w)"
+)
+_MAX_NAMES = 6
 _timestamp = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]|$)")
 _MAX_NAMES_PER_RESULT = 12
 _NOT_A_NAME = frozenset({"and/or", "e.g", "i.e", "OK"})
@@ -67,6 +97,28 @@ _TRAILING = ".,;:!?"
 def find_identifiers(text: str) -> list[str]:
     """Return the codes, paths, ids, numbers with units and quotes in a text, each once, in order."""
     return list(dict.fromkeys(_iterate_identifiers(text)))
+
+
+def find_names(text: str) -> list[str]:
+    """Return names of people and places in a text, each once, at most `_MAX_NAMES`."""
+    titled = [match.group() for match in iterate_matches(_titled, text)]
+    is_german = len({match.group() for match in iterate_matches(_german, text)}) > 1
+    capitals = [] if is_german else [match.group() for match in iterate_matches(_capital, text)]
+    titled = [name for name in titled if _is_name(name)]
+    capitals = [name for found in capitals for name in _list_capital_runs(found)]
+    names = dict.fromkeys((*titled, *(name for name in capitals if not any(name in each for each in titled))))
+    return list(names)[:_MAX_NAMES]
+
+
+def _list_capital_runs(text: str) -> list[str]:
+    """Return the runs of words that begin with a capital, in any script."""
+    runs = (" ".join(words) for is_name, words in groupby(text.split(), _is_name) if is_name)
+    return list(runs)
+
+
+def _is_name(text: str) -> bool:
+    """Return whether all words begin with a capital, and are not only capitals."""
+    return all(word[0].isupper() and not word.isupper() for word in text.replace("-", " ").split())
 
 
 def _iterate_identifiers(text: str) -> Iterator[str]:
@@ -125,7 +177,9 @@ def _build_line(turn: Sequence[MessageEntry]) -> str:
     if len(words) > _FIRST_WORDS or len(first) < len(" ".join(words)):
         first += " …"
     seen = set(find_identifiers(first))
-    names = dict.fromkeys(item for item in _iterate_turn_identifiers(turn) if item not in seen)
+    people = (name for m in turn if m.role != "tool" for name in find_names(m.text) if name not in first)
+    items = (*_iterate_turn_identifiers(turn), *people)
+    names = dict.fromkeys(item for item in items if item not in seen)
     shown = [item for item in names if len(item) <= _MAX_IDENTIFIER_LENGTH]
     if len(shown) < len(names):
         shown.append(f"… +{len(names) - len(shown)}")
@@ -140,7 +194,6 @@ def _iterate_turn_identifiers(turn: Sequence[MessageEntry]) -> Iterator[str]:
         else:
             yield from _iterate_identifiers(message.text)
         for call in message.tool_calls:
-            yield call["function"]["name"]
             arguments = call["function"]["arguments"]
             for value in _read_json_texts(arguments) or [arguments]:
                 yield from _iterate_identifiers(value)

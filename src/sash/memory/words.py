@@ -14,6 +14,11 @@ def split_words(text: str) -> list[str]:
     return _word.findall(normalize(text))
 
 
+def split_typed(text: str) -> list[str]:
+    """Return the words of a text in order, in lower case, with their accents."""
+    return _word.findall(unicodedata.normalize("NFC", text.lower()))
+
+
 def normalize(text: str) -> str:
     """Return a text in lower case and without accents, as a full-text index stores it."""
     lower = text.lower()

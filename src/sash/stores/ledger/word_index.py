@@ -2,7 +2,6 @@
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from itertools import groupby, islice
 from operator import itemgetter
 
 from sash.memory.words import normalize, split_words
@@ -12,7 +11,7 @@ _KEY_LENGTH = 4
 
 
 class WordIndex:
-    """Finds the positions of messages in a transcript by prefixes of their words."""
+    """Finds the positions of messages in a transcript by their words."""
 
     def __init__(self) -> None:
         self._by_key: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
@@ -30,20 +29,16 @@ class WordIndex:
             at = self._find_slice(word[:_KEY_LENGTH], position).start
             self._by_key[word[:_KEY_LENGTH]].insert(at, (position, word))
 
-    def find_newest(self, prefix: str, limit: int) -> set[int]:
-        """Return the newest positions of messages that have a word with this prefix.
-
-        Words with the same first `_KEY_LENGTH` letters form a group. `limit` applies to each group.
-        """
-        prefix = normalize(prefix)
-        first = prefix[:_KEY_LENGTH]
-        is_short = len(first) < _KEY_LENGTH
+    def find(self, form: str) -> set[int]:
+        """Return the positions of messages that have a word. "boil*" is the beginning of a word."""
+        wanted = normalize(form.rstrip("*"))
+        first = wanted[:_KEY_LENGTH]
+        is_short = form.endswith("*") and len(first) < _KEY_LENGTH
         keys = [key for key in self._by_key if key.startswith(first)] if is_short else [first]
-        found: set[int] = set()
-        for key in keys:
-            newest = (at for at, word in reversed(self._by_key.get(key, [])) if word.startswith(prefix))
-            found.update(islice((at for at, _ in groupby(newest)), limit))
-        return found
+        items = (item for key in keys for item in self._by_key.get(key, ()))
+        if form.endswith("*"):
+            return {at for at, word in items if word.startswith(wanted)}
+        return {at for at, word in items if word == wanted}
 
     def _find_slice(self, key: str, position: int) -> slice:
         """Return the slice of a group that holds the words of a message, given the message's position.

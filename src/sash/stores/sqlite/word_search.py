@@ -1,40 +1,30 @@
 """Searches by words in SQLite: in the full-text index, and in the messages that it lacks so far."""
 
+import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
 from time import monotonic
+from typing import Any, NamedTuple
 
-from sash.errors import InvalidInput
-from sash.memory.words import normalize, split_words
+from pydantic import Json
+
+from sash.errors import InvalidInput, StoreUnavailable
+from sash.memory.recall_ranking import Place, WordHits, choose_candidates, list_words_in
 from sash.ports.store import StoredMessage
+from sash.stores.sqlite.columns import read_columns
 from sash.stores.sqlite.damaged_rows import read_sound
 from sash.stores.sqlite.full_text_index import check_index
 from sash.stores.sqlite.message_rows import read_message
 from sash.stores.sqlite.queries import SQL
+from sash.values.bounds import Natural
 
 MAX_SEARCH_S = 5.0
 MAX_FOUND_CHARS = 4 << 20
 _BODY = 3
 # SQLite's virtual machine executes this many instructions between two checks of the time.
 STEPS_PER_CHECK = 1000
-
-# The number of matches to read at once. Most often there are not more.
-_BATCH = 32
-# The index has a list of words by their first letters. This is the number of letters.
-_PREFIX_LENGTH = 4
-
-
-class _Match:
-    """A message with its words, and the first letters of these words."""
-
-    __slots__ = ("body", "continuation_id", "first_letters", "position", "words")
-
-    def __init__(self, position: int, continuation_id: str | None, body: str, text: str | None) -> None:
-        self.position = position
-        self.continuation_id = continuation_id
-        self.body = body
-        self.words = split_words(text or "")
-        self.first_letters = {word[:_PREFIX_LENGTH] for word in self.words}
 
 
 def quote_words(query: str) -> str:
@@ -74,59 +64,68 @@ def search_messages(
         db.set_progress_handler(None, 0)
 
 
-def recall_messages(
-    db: sqlite3.Connection, key: int, session_id: str, prefixes: Sequence[str], limit: int, skip_tools: bool
-) -> list[StoredMessage]:
-    """Find evicted messages by prefixes of their words: for each prefix the newest `limit`.
+def find_words(db: sqlite3.Connection, key: int, words: Sequence[Sequence[str]]) -> WordHits:
+    """Find the evicted messages with some words, of which each has several forms.
 
-    Messages that the index lacks are read. The index is asked for all prefixes at once, which costs little
-    more than one prefix. If there are more matches than the query returned, only the prefixes with `limit`
-    matches are complete, and the index is asked again for the others.
+    Messages that the index lacks are read.
     """
     check_index(db)
-    unindexed = _read_unindexed(db, key, skip_tools)
-    matches = {p: _filter_matches(unindexed, p, limit) for p in dict.fromkeys(prefixes)}
-    remaining = [p for p in matches if len(matches[p]) < limit]
-    while remaining:
-        batch = max(limit * len(remaining), _BATCH)
-        newest = _query_index(db, key, remaining, batch, skip_tools)
-        found = {p: _filter_matches(newest, p, limit) for p in remaining}
-        complete = remaining if len(newest) < batch else [p for p in remaining if len(found[p]) == limit]
-        if not complete:
-            complete = remaining[:1]
-            newest = _query_index(db, key, complete, limit * _BATCH, skip_tools)
-            found = {complete[0]: _filter_matches(newest, complete[0], limit)}
-        matches |= {p: (matches[p] + found[p])[:limit] for p in complete}
-        remaining = [p for p in remaining if p not in complete]
-    chosen = {match.position: match for of_prefix in matches.values() for match in of_prefix}
-    rows = [
-        (session_id, position, m.continuation_id, m.body, False) for position, m in sorted(chosen.items())
-    ]
-    return read_sound(lambda row: read_message(*row), rows)
+    window = _find_window(db, key)
+    lists: list[set[int]] = [set() for _ in words]
+    for row, text in _read_unindexed(db, key):
+        for n in list_words_in(text, words):
+            lists[n].add(row)
+    kept_at = {"session": key, "positions": json.dumps(sorted(window.kept))}
+    kept = {row for (row,) in db.execute(SQL["rows_at"], kept_at)} if window.kept else set()
+    place = f'place : "{key}said"'
+    for rows, forms in zip(lists, words, strict=True):
+        any_of = " OR ".join(map(_quote_form, forms))
+        where = {"words": f"{place} AND text : ({any_of})", "until": window.first_row}
+        rows.update(row for (row,) in db.execute(SQL["rows_with_words"], where))
+        rows -= kept
+    hits = choose_candidates(lists, window.first_position - 1 - len(window.kept))
+    rows_found = json.dumps(list(hits.found))
+    positions = dict(db.execute(SQL["positions_of_rows"], {"session": key, "rows": rows_found}))
+    return replace(hits, found={positions[row]: bits for row, bits in hits.found.items() if row in positions})
 
 
-def _filter_matches(matches: Sequence[_Match], prefix: str, limit: int) -> list[_Match]:
-    wanted = normalize(prefix)
-    first = wanted[:_PREFIX_LENGTH]
-    is_short = len(first) < _PREFIX_LENGTH
-    return [
-        m
-        for m in matches
-        if (first in m.first_letters or is_short) and any(word.startswith(wanted) for word in m.words)
-    ][:limit]
+def read_places(db: sqlite3.Connection, key: int, positions: Collection[int]) -> list[Place]:
+    """Return the places of those evicted messages at some positions that were said, and not by tools."""
+    window = _find_window(db, key)
+    wanted = sorted(at for at in positions if 0 < at < window.first_position and at not in window.kept)
+    found = db.execute(SQL["places"], {"session": key, "positions": json.dumps(wanted)})
+    return read_sound(_read_place, found)
 
 
-def _read_unindexed(db: sqlite3.Connection, key: int, skip_tools: bool) -> list[_Match]:
-    """Return the evicted messages that the full-text index lacks, newest first."""
+class _Window(NamedTuple):
+    """The first message of a window, and the positions before it that the window keeps."""
+
+    first_position: Natural
+    kept: Json[frozenset[Natural]]
+    first_row: int
+
+
+def _find_window(db: sqlite3.Connection, key: int) -> _Window:
+    return read_columns(_Window, db.execute(SQL["evicted_until"], {"session": key}).fetchone() or ())
+
+
+def _read_unindexed(db: sqlite3.Connection, key: int) -> Iterator[tuple[int, str]]:
+    """Yield the evicted messages that the full-text index lacks, newest first."""
     [last_indexed] = db.execute(SQL["indexed"]).fetchone()
-    found = []
-    evicted = db.execute(SQL["evicted_messages"], {"session": key})
-    for row, role, position, continuation_id, body, text in evicted:
+    for row, role, text in db.execute(SQL["evicted_messages"], {"session": key}):
         if row <= last_indexed:
-            break
-        if not (skip_tools and role == "tool"):
-            found.append(_Match(position, continuation_id, body, text))
-    return found
+            return
+        if role != "tool":
+            yield row, text or ""
+
+
+def _read_place(row: Sequence[Any]) -> Place:
+    position, role, speaker, timestamp, length, end = row
+    try:
+        at = datetime.fromisoformat(timestamp).timestamp()
+    except (TypeError, ValueError, OverflowError) as error:
+        raise StoreUnavailable("a stored row is damaged, `sash doctor` names it") from error
+    return Place(int(position), str(role), str(speaker), at, int(length), str(end).rstrip().endswith("?"))
 
 
 def _quote_place(key: int) -> str:
@@ -134,14 +133,7 @@ def _quote_place(key: int) -> str:
     return f'("{key}said" OR "{key}tool")'
 
 
-def _query_index(
-    db: sqlite3.Connection, key: int, prefixes: Sequence[str], limit: int, skip_tools: bool
-) -> list[_Match]:
-    place = f'"{key}said"' if skip_tools else _quote_place(key)
-    letters = dict.fromkeys(normalize(prefix)[:_PREFIX_LENGTH].replace('"', "") for prefix in prefixes)
-    any_of = " OR ".join(f'"{first}" *' for first in letters)
-    where = {"session": key, "words": f"place : {place} AND text : ({any_of})", "limit": limit}
-    return [
-        _Match(position, continuation_id, body, text)
-        for position, continuation_id, body, text in db.execute(SQL["recall"], where)
-    ]
+def _quote_form(form: str) -> str:
+    """Return a full-text query for a form of a word: "boil*" is the beginning of a word."""
+    word = form.rstrip("*").replace('"', "")
+    return f'"{word}" *' if form.endswith("*") else f'"{word}"'

@@ -1,0 +1,109 @@
+"""Automatic recall: brings old messages into a prompt if a question clearly needs them."""
+
+import math
+from collections.abc import Callable, Collection, Sequence
+
+from sash.engine.recall import Found, OldMessages, QuestionContext, RecalledMessage, find_partner
+from sash.memory.recall_question import MAX_CHARS, RecallQuestion, cut_question, is_asking
+from sash.memory.recall_ranking import list_words_in
+from sash.memory.words import split_words
+
+# Two messages with this part of their words in common are the same question.
+SAME = 0.6
+MAX_SAME_READ = 20
+# How much the words of a question must tell, as parts of what a word of one single message tells. The home or
+# the model can answer a question about the present, so it needs more.
+NEEDED_PAST, NEEDED = 0.6, 2.0
+# In a short conversation, a word tells little.
+MIN_EVIDENCE = 2.15
+# Messages that stand so close to each other count together.
+NEAR = 2
+
+
+async def recall_for(
+    old: OldMessages,
+    text: str,
+    context: QuestionContext,
+    window_texts: Sequence[str],
+    count: Callable[[str], int],
+    budget: int,
+) -> tuple[RecallQuestion, list[RecalledMessage]]:
+    """Return what a message asks for, and the old messages that it clearly needs, best first.
+
+    It asks something, its words mean one old place and not the window, and it is no question of every day.
+    """
+    query = cut_question(text)
+    question = await context.read(query)
+    if not question.telling or not is_asking(text, context.language):
+        return question, []
+    # A question about the present does not need an old message that is only similar.
+    found = await old.find(question, query, by_meaning=question.looks_back)
+    repeated = await _find_same_questions(old, found, query, question)
+    if len(repeated) > 1:
+        return question, []
+    partners = (find_partner(at, found.places) for at in repeated)
+    left_out = {*repeated, *(at for at in partners if at is not None)}
+    evidence = measure_evidence(found, question, left_out)
+    if not is_enough(evidence, found, question) or evidence < measure_window(found, question, window_texts):
+        return question, []
+    return question, await old.read_best(found, count, budget, left_out)
+
+
+def measure_evidence(found: Found, question: RecallQuestion, leave_out: Collection[int] = ()) -> float:
+    """Return how much the telling words of a question say at the best old place."""
+    telling = sum(1 << n for n in question.telling)
+    bits = {at: words & telling for at, words in found.hits.found.items() if at not in leave_out}
+    ordered = sorted(at for at in bits if at in found.places)
+    best = 0.0
+    for n, at in enumerate(ordered):
+        words = bits[at]
+        for other in (*ordered[max(0, n - 1) : n], *ordered[n + 1 : n + 2]):
+            if abs(other - at) <= NEAR:
+                words |= bits[other]
+        best = max(best, found.hits.sum_weights(words))
+    return best
+
+
+def measure_window(found: Found, question: RecallQuestion, texts: Sequence[str]) -> float:
+    """Return how much the telling words of a question say at the best place of the window.
+
+    The texts are in normal form (`words.normalize`). Most have none of the words, and are not split.
+    """
+    begins = tuple(form.rstrip("*") for n in question.telling for form in question.words[n])
+    has = [
+        set(list_words_in(text, question.words)) & question.telling
+        if any(begin in text for begin in begins)
+        else frozenset[int]()
+        for text in texts
+    ]
+    weights, best = found.hits.weights, 0.0
+    for n in range(len(has)):
+        words: set[int] = set().union(*has[max(0, n - 1) : n + 2])
+        best = max(best, sum(weights[each] for each in words))
+    return best
+
+
+def is_enough(evidence: float, found: Found, question: RecallQuestion) -> bool:
+    """Return whether the words of a question clearly mean one old place."""
+    of_one_message = math.log(found.hits.message_count or 1)
+    part = NEEDED_PAST if question.looks_back else NEEDED
+    if question.looks_back and found.has_similar:
+        return True
+    return evidence > 0 and evidence >= max(part * of_one_message, min(MIN_EVIDENCE, of_one_message))
+
+
+async def _find_same_questions(
+    old: OldMessages, found: Found, text: str, question: RecallQuestion
+) -> list[int]:
+    """Return the positions of old messages with most of the words of this one."""
+    asked = set(split_words(text[:MAX_CHARS]))
+    likely = [
+        at
+        for at, words in found.hits.found.items()
+        if at in found.places
+        and found.places[at].role == "user"
+        and words.bit_count() >= SAME * len(question.words)
+    ]
+    read = await old.read(sorted(likely)[-MAX_SAME_READ:])
+    said = {stored.position: set(split_words(stored.message.text[:MAX_CHARS])) for stored in read}
+    return [at for at, words in said.items() if words and len(words & asked) >= SAME * len(words | asked)]

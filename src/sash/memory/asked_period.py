@@ -1,0 +1,203 @@
+"""Reads the time that a question is about: "yesterday", "in March", "vor zwei Wochen"."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from sash.memory.recall_lexicon import RecallLexicon
+from sash.memory.recall_ranking import Period
+
+_MAX_NUMBER = 999
+_YEARS, _LONGEST_MONTH = range(1990, 2100), 31
+_ALL_DAY = timedelta(days=1)
+_FEASTS = frozenset({"spring", "summer", "autumn", "winter", "christmas", "new_year", "easter"})
+# First month and number of months.
+_SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "winter": 12}
+# Words before the name of a month, without which "may" or "mars" is no month.
+_SHORT_MONTHS = frozenset({"may", "mar", "mars", "marche", "mai", "set", "ago", "jan", "dec", "sep"})
+_MONTH_MARKS = frozenset(
+    {"in", "im", "en", "since", "last", "letzten", "seit", "au", "during", "of", "a", "dans"}
+)
+
+
+_Days = tuple[datetime, datetime]
+_Found = tuple[_Days, range | set[int]]
+
+
+def read_period(
+    said: Sequence[str], lexicon: RecallLexicon, now: datetime
+) -> tuple[Period | None, frozenset[int]]:
+    """Return the time that some words name, and the places of the words that name it."""
+    reader = _PeriodReader(said, lexicon, now)
+    for read in (reader.read_phrase, reader.read_month, reader.read_weekday):
+        if (found := read()) is not None:
+            days, places = found
+            return Period(days[0].timestamp(), days[1].timestamp()), frozenset(places)
+    return None, frozenset()
+
+
+class _PeriodReader:
+    def __init__(self, said: Sequence[str], lexicon: RecallLexicon, now: datetime) -> None:
+        self._said = said
+        self._lexicon = lexicon
+        self._now = now
+        self._today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+
+    def read_phrase(self) -> _Found | None:
+        words = {*self._said, "#"}
+        for phrase, kind in self._lexicon.dates:
+            if not words.issuperset(phrase):
+                continue
+            for start in range(len(self._said) - len(phrase) + 1):
+                if (value := self._match(phrase, start, kind)) is None:
+                    continue
+                if (days := self._find_days(kind, value)) is not None:
+                    # "What did we want for Christmas?" may be about what was said before it.
+                    taken = range(start, start + len(phrase)) if kind not in _FEASTS else range(0)
+                    return days, taken
+        return None
+
+    def _match(self, phrase: Sequence[str], start: int, kind: str) -> int | None:
+        """Return the number or weekday in a phrase that the words from `start` on match; 0 if it has none."""
+        value = 0
+        for part, word in zip(phrase, self._said[start:], strict=False):
+            if part == "#":
+                is_day = kind == "last_weekday"
+                known = self._lexicon.weekdays if is_day else self._lexicon.numbers
+                is_digits = word.isdecimal() and len(word) < 4 and not is_day
+                number = int(word) if is_digits else known.get(word)
+                if number is None:
+                    return None
+                value = number
+            elif part != word:
+                return None
+        return value
+
+    def read_month(self) -> _Found | None:
+        """Read a month, and its day: "in March", "am 3. April"."""
+        for n, word in enumerate(self._said):
+            month = self._lexicon.months.get(word)
+            before = self._said[n - 1] if n else ""
+            if month is None:
+                continue
+            near = {at: self._said[at] for at in (n - 1, n + 1, n + 2) if 0 <= at < len(self._said)}
+            day_at = next((at for at, each in near.items() if at != n + 2 and _is_day(each)), None)
+            year_at = next((at for at, each in near.items() if at > n and _is_year(each)), None)
+            if word in _SHORT_MONTHS and day_at is None and before not in _MONTH_MARKS:
+                continue
+            year = self._today.year if year_at is None else int(near[year_at])
+            day = None if day_at is None else int(near[day_at])
+            places = {n, *(at for at in (day_at, year_at) if at is not None)}
+            days = self._find_date(year, month, day)
+            if year_at is None and days[0] > self._now:
+                days = self._find_date(year - 1, month, day)
+            return days, places
+        return None
+
+    def _find_date(self, year: int, month: int, day: int | None) -> _Days:
+        """Return a day, or the month if it has no such day."""
+        try:
+            date = self._date(year, month, day or 0)
+        except ValueError:
+            return self._make_months(year, month, 1)
+        return date, date + _ALL_DAY
+
+    def read_weekday(self) -> _Found | None:
+        """Read the last day of this name: "on Monday"."""
+        for n, word in enumerate(self._said):
+            if (weekday := self._lexicon.weekdays.get(word)) is not None and len(word) > 3:
+                return self._find_last(weekday), {n}
+        return None
+
+    def _find_last(self, weekday: int) -> _Days:
+        date = self._today - timedelta(days=(self._today.weekday() - weekday - 1) % 7 + 1)
+        return date, date + _ALL_DAY
+
+    def _find_days(self, kind: str, value: int) -> _Days | None:
+        today, monday = self._today, self._today - timedelta(days=self._today.weekday())
+        if kind.endswith("_ago") and kind != "a_few_days_ago":
+            return self._count_back(kind, value)
+        simple = {
+            "today": (today, today + _ALL_DAY),
+            "this_morning": (today, today + _ALL_DAY),
+            "yesterday": (today - _ALL_DAY, today),
+            "last_night": (today - _ALL_DAY, today),
+            "day_before_yesterday": (today - 2 * _ALL_DAY, today - _ALL_DAY),
+            "this_week": (monday, self._now),
+            "last_week": (monday - 7 * _ALL_DAY, monday),
+            "week_before_last": (monday - 14 * _ALL_DAY, monday - 7 * _ALL_DAY),
+            "last_weekend": self._find_weekend(monday),
+            "a_few_days_ago": (today - 14 * _ALL_DAY, self._now),
+        }
+        if kind in simple:
+            return simple[kind]
+        if kind == "last_weekday":
+            return self._find_last(value)
+        return self._find_part_of_year(kind)
+
+    def _find_weekend(self, monday: datetime) -> _Days:
+        return monday - 2 * _ALL_DAY, monday
+
+    def _count_back(self, kind: str, value: int) -> _Days | None:
+        if not 0 < value <= _MAX_NUMBER:
+            return None
+        if kind == "days_ago":
+            date = self._today - value * _ALL_DAY
+            return date, date + _ALL_DAY
+        if kind == "weeks_ago":
+            date = self._today - 7 * value * _ALL_DAY
+            return date - 4 * _ALL_DAY, date + 4 * _ALL_DAY
+        if kind == "months_ago":
+            months = self._today.year * 12 + self._today.month - 1 - value
+            return self._make_months(months // 12, months % 12 + 1, 1)
+        return self._make_months(self._today.year - value, 1, 12)
+
+    def _find_part_of_year(self, kind: str) -> _Days | None:
+        year, month = self._today.year, self._today.month
+        months = {"this_month": 0, "last_month": 1, "month_before_last": 2}
+        if kind in months:
+            count = year * 12 + month - 1 - months[kind]
+            return self._make_months(count // 12, count % 12 + 1, 1)
+        if kind in ("this_year", "last_year"):
+            return self._make_months(year - (kind == "last_year"), 1, 12)
+        if kind in _SEASONS:
+            first = _SEASONS[kind]
+            return self._make_months(year - (first > month), first, 3)
+        if kind == "easter":
+            return self._find_past(_find_easter(self._today, year), _find_easter(self._today, year - 1), 2)
+        if kind == "christmas":
+            return self._find_past(self._date(year, 12, 24), self._date(year - 1, 12, 24), 3)
+        if kind == "new_year":
+            return self._date(year - 1, 12, 31), self._date(year, 1, 2)
+        return None
+
+    def _find_past(self, this_year: datetime, last_year: datetime, days: int) -> _Days:
+        first = this_year if this_year <= self._now else last_year
+        return first, first + days * _ALL_DAY
+
+    def _date(self, year: int, month: int, day: int) -> datetime:
+        return self._today.replace(year=year, month=month, day=day)
+
+    def _make_months(self, year: int, month: int, count: int) -> _Days:
+        end = year * 12 + month - 1 + count
+        return self._date(year, month, 1), self._date(end // 12, end % 12 + 1, 1)
+
+
+def _is_day(word: str) -> bool:
+    return word.isdecimal() and len(word) <= 2 and 0 < int(word) <= _LONGEST_MONTH
+
+
+def _is_year(word: str) -> bool:
+    return word.isdecimal() and len(word) == 4 and int(word) in _YEARS
+
+
+def _find_easter(like: datetime, year: int) -> datetime:
+    """Return Easter Sunday of a year, by the rule of Gauss in the form of Butcher."""
+    a, b, c = year % 19, year // 100, year % 100
+    d, e = divmod(b, 4)
+    g = (8 * b + 13) // 25
+    h = (19 * a + b - d - g + 15) % 30
+    i, k = divmod(c, 4)
+    m = (32 + 2 * e + 2 * i - h - k) % 7
+    n = (a + 11 * h + 22 * m) // 451
+    month, day = divmod(h + m - 7 * n + 114, 31)
+    return like.replace(year=year, month=month, day=day + 1)

@@ -1,0 +1,216 @@
+"""Ranks old messages for a question, by their words and by the conversation around them.
+
+All values are plain: positions, lengths, speakers, times. So every store gets the same order.
+"""
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from heapq import nlargest
+
+from sash.memory.words import normalize, split_words
+from sash.values.messages import MessageEntry
+
+# So many messages with the rarest words of a question are compared.
+MAX_CANDIDATES = 150
+# So many of them, the shorter ones first, lend a part of their score to the messages around them.
+MAX_BEST = 60
+# So many positions before and after a message are read. Calls of tools stand between what is said.
+REACH = 4
+# The roles of messages that are shown again. Results of tools may be outdated.
+SAID = frozenset({"user", "assistant"})
+# A silence of so many seconds ends a stretch of conversation.
+SILENCE_S = 7200.0
+
+# Okapi BM25. A message is short, so that a word counts once.
+_K1, _B = 1.2, 0.3
+_MIN_WEIGHT = 1e-6
+# A question seldom holds its own answer, and the message after it often does.
+_IS_QUESTION, _AFTER_QUESTION = 0.85, 1.3
+# What a message gets from the messages before and after it, by their distance.
+_SHARES: Mapping[int, float] = {-2: 0.2, -1: 0.6, 1: 0.3, 2: 0.15}
+_SPOKEN_BY = 1.8
+_STRETCH, _BEST_OF_STRETCH = 0.6, 3
+_IN_TIME = 2.0
+# Days after which a message beside the time that is asked for counts e times less.
+_DAYS_AFTER, _DAYS_BEFORE = 10.0, 2.0
+_DAY_S = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A message as the ranking sees it. `at` is its time in seconds, and `length` is in characters.
+
+    `speaker` is its name, or else its role.
+    """
+
+    position: int
+    role: str
+    speaker: str
+    at: float
+    length: int
+    is_question: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WordHits:
+    """The old messages with the words of a question.
+
+    `weights` are those of the words: the rarer a word is, the more it tells. `found` has for the position of
+    a message the places of its words in `weights`, as the bits of a number.
+    """
+
+    weights: tuple[float, ...]
+    found: Mapping[int, int]
+    message_count: int
+
+    def sum_weights(self, words: int) -> float:
+        """Return the sum of the weights of some words, given as bits."""
+        return sum(weight for n, weight in enumerate(self.weights) if words >> n & 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """The time that a question is about, in seconds."""
+
+    start: float
+    end: float
+
+
+def list_words_in(text: str, words: Sequence[Sequence[str]]) -> list[int]:
+    """Return the numbers of those words of which a text has a form. "boil*" is the beginning of a word."""
+    said = set(split_words(text))
+    return [n for n, forms in enumerate(words) if any(_has_form(said, form) for form in forms)]
+
+
+def _has_form(said: Collection[str], form: str) -> bool:
+    wanted = normalize(form.rstrip("*"))
+    if not form.endswith("*"):
+        return wanted in said
+    return any(word.startswith(wanted) for word in said)
+
+
+def weigh_word(hit_count: int, message_count: int) -> float:
+    """Return how much a word tells that `hit_count` of all messages have."""
+    if not hit_count:
+        return 0.0
+    return max(_MIN_WEIGHT, math.log((max(0, message_count - hit_count) + 0.5) / (hit_count + 0.5)))
+
+
+def choose_candidates(lists: Sequence[Collection[int]], message_count: int) -> WordHits:
+    """Return the messages whose words tell most. `lists` has the messages with each word.
+
+    A message may have any number that rises with its position.
+    """
+    weights = tuple(weigh_word(len(messages), message_count) for messages in lists)
+    found: dict[int, int] = {}
+    for n, messages in enumerate(lists):
+        bit = 1 << n
+        for message in messages:
+            found[message] = found.get(message, 0) | bit
+    hits = WordHits(weights, found, message_count)
+    if len(found) <= MAX_CANDIDATES:
+        return hits
+    sums = {words: hits.sum_weights(words) for words in set(found.values())}
+    best = nlargest(MAX_CANDIDATES, found.items(), key=lambda item: (sums[item[1]], item[0]))
+    return replace(hits, found=dict(best))
+
+
+def make_place(position: int, message: MessageEntry) -> Place:
+    """Return what the ranking knows of a message."""
+    text = message.text
+    at = message.timestamp.timestamp()
+    is_question = text.rstrip().endswith("?")
+    return Place(position, message.role, message.name or message.role, at, len(text), is_question)
+
+
+def choose_best(hits: WordHits, places: Mapping[int, Place]) -> dict[int, float]:
+    """Return the scores of the best candidates, from 0 to 1. Of the same words, a short message has more."""
+    sums = {at: hits.sum_weights(words) for at, words in hits.found.items()}
+    known = [at for at in sums if at in places]
+    mean = sum(places[at].length for at in known) / len(known) if known else 1.0
+    scores = {at: sums[at] / (1 + _K1 * (1 - _B + _B * places[at].length / (mean or 1.0))) for at in known}
+    most = max(scores.values(), default=0.0)
+    best = nlargest(MAX_BEST, scores.items(), key=lambda item: (item[1], item[0]))
+    return {at: score / most for at, score in best} if most > 0 else {}
+
+
+def rank_messages(
+    own: Mapping[int, float],
+    places: Iterable[Place],
+    speakers: Collection[str] = (),
+    period: Period | None = None,
+) -> list[tuple[int, float]]:
+    """Return the positions of messages with their scores, best first.
+
+    `own` are the scores from `choose_best`. `places` are those of these messages and of the ones around them.
+    `speakers` are those whom the question names.
+    """
+    ordered = sorted(places, key=lambda place: place.position)
+    stretches = _number_stretches(ordered)
+    scores = _add_neighbours(own, ordered, stretches)
+    if len(speakers) == 1:
+        scores = [
+            score * (_SPOKEN_BY if place.speaker in speakers else 1)
+            for score, place in zip(scores, ordered, strict=True)
+        ]
+    best = _score_stretches(own, ordered, stretches)
+    ranked = []
+    for place, stretch, score in zip(ordered, stretches, scores, strict=True):
+        if score <= 0:
+            continue
+        score += _STRETCH * best.get(stretch, 0.0)
+        if period is not None:
+            score *= 1 + _IN_TIME * _is_in_time(place.at, period)
+        ranked.append((place.position, score))
+    return sorted(ranked, key=lambda item: (-item[1], -item[0]))
+
+
+def _number_stretches(ordered: Sequence[Place]) -> list[int]:
+    """Return the number of the stretch of conversation of each message. A long silence ends a stretch."""
+    numbers: list[int] = []
+    for n, place in enumerate(ordered):
+        is_new = n == 0 or place.at - ordered[n - 1].at > SILENCE_S
+        numbers.append((numbers[-1] if numbers else 0) + is_new)
+    return numbers
+
+
+def _add_neighbours(
+    own: Mapping[int, float], ordered: Sequence[Place], stretches: Sequence[int]
+) -> list[float]:
+    """Return the scores with parts of those of the messages before and after, in the same stretch."""
+    scores = [0.0] * len(ordered)
+    for n, place in enumerate(ordered):
+        if not (score := own.get(place.position, 0.0)):
+            continue
+        scores[n] += score * (_IS_QUESTION if place.is_question else 1)
+        for distance, share in _SHARES.items():
+            to = n - distance
+            if not 0 <= to < len(ordered) or stretches[to] != stretches[n]:
+                continue
+            if abs(ordered[to].position - place.position) > REACH:
+                continue
+            is_answer = distance == -1 and place.is_question
+            scores[to] += share * score * (_AFTER_QUESTION if is_answer else 1)
+    return scores
+
+
+def _score_stretches(
+    own: Mapping[int, float], ordered: Sequence[Place], stretches: Sequence[int]
+) -> dict[int, float]:
+    """Return the mean of the best scores of each stretch."""
+    by_stretch: dict[int, list[float]] = {}
+    for place, stretch in zip(ordered, stretches, strict=True):
+        if score := own.get(place.position):
+            by_stretch.setdefault(stretch, []).append(score)
+    return {
+        stretch: sum(sorted(scores)[-_BEST_OF_STRETCH:]) / _BEST_OF_STRETCH
+        for stretch, scores in by_stretch.items()
+    }
+
+
+def _is_in_time(at: float, period: Period) -> float:
+    """Return 1 for a time that is asked for, and less for others. What is said later may report of it."""
+    if at > period.end:
+        return math.exp(-(at - period.end) / _DAY_S / _DAYS_AFTER)
+    return math.exp(-max(0.0, period.start - at) / _DAY_S / _DAYS_BEFORE)

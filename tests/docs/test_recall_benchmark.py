@@ -1,0 +1,56 @@
+"""The conversations of the benchmark of recall are whole, and recall reaches on them what the benchmark reports."""
+
+import pytest
+
+from benchmarks._recall_contestants import make_full_text, make_sash
+from benchmarks._recall_data import read_conversation, read_everyday
+from benchmarks.recall import REPORTED, TUNED, lengthen, measure_automatic, measure_finding
+from sash.stores.memory import MemoryStore
+
+CONVERSATIONS = (TUNED, *REPORTED)
+
+
+@pytest.mark.parametrize("name", CONVERSATIONS)
+@pytest.mark.parametrize("questions", ["plain", "riddles"])
+def test_the_questions_belong_to_a_long_conversation(name, questions):
+    conversation = read_conversation(name, questions)
+    said = conversation.messages
+    assert [message.id for message in said] == list(range(1, len(said) + 1))
+    assert sum(message.speaker != "Sash" for message in said) >= 600
+    assert (said[-1].at - said[0].at).days >= 120
+    assert [message.at for message in said] == sorted(message.at for message in said)
+    answered = [question for question in conversation.questions if question.evidence]
+    assert len(answered) >= 110 < 120 <= len(conversation.questions)
+    assert all(question.at > said[-1].at for question in conversation.questions)
+    assert all(1 <= id <= len(said) for question in answered for id in question.evidence)
+    assert {question.kind for question in conversation.questions} == {"one", "two", "date", "none"}
+
+
+def test_no_message_of_every_day_is_there_twice():
+    everyday = read_everyday()
+    assert len(everyday) == len(set(everyday)) >= 500
+    assert {language for language, _ in everyday} == {"en", "de"}
+
+
+@pytest.mark.parametrize("name", CONVERSATIONS)
+async def test_recall_is_far_better_than_plain_full_text(name):
+    conversation, store = read_conversation(name), MemoryStore()
+    await store.open()
+    ours = await measure_finding(await make_sash(store, conversation), conversation)
+    plain = await measure_finding(make_full_text(conversation), conversation)
+    assert ours.any[500] >= plain.any[500] + 0.1
+    assert ours.all[500] >= plain.all[500] + 0.1
+
+
+@pytest.mark.parametrize("name", CONVERSATIONS)
+async def test_automatic_recall_brings_answers_and_is_silent_in_everyday_life(name):
+    automatic = await measure_automatic(read_conversation(name))
+    assert automatic.in_prompt >= 0.65
+    assert automatic.alarms <= 0.03 * automatic.everyday
+
+
+def test_a_lengthened_conversation_has_its_size_and_its_order():
+    conversation = lengthen(read_conversation(TUNED), 3000)
+    assert len(conversation.messages) == 3000
+    assert [said.at for said in conversation.messages] == sorted(said.at for said in conversation.messages)
+    assert conversation.messages[-1].text == read_conversation(TUNED).messages[-1].text
