@@ -67,3 +67,33 @@ async def test_the_sessions_of_other_owners_are_listed(start, reopen, damage_ses
     other = await start("bob")
     store = await reopen()
     assert (await store.list_sessions("bob")).items == (other,)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "body = 'x'",
+        "body = '[]'",
+        "body = json_set(body, '$.timestamp', 5)",
+        "body = json_set(body, '$.timestamp', 'soon')",
+        "body = json_remove(body, '$.role', '$.timestamp')",
+        "body = json_set(body, '$.content', json('{\"text\": 1}'))",
+    ],
+)
+async def test_a_message_that_cannot_be_read_does_not_stop_recall(
+    backend, tmp_path, start, say, reopen, change
+):
+    if backend != "sqlite":
+        pytest.skip("the files of a session are read as a whole")
+    session = await start()
+    messages = await say(session, "the boiler leaks", "boiler two", "boiler three")
+    await say(session, "later", evicted=messages)
+    with closing(sqlite3.connect(tmp_path / "sash.db")) as db, db:
+        assert db.execute(f"UPDATE messages SET {change} WHERE position = 2").rowcount == 1
+    store = await reopen()
+    hits = await store.find_words("ann", session.id, [["boil*"]])
+    assert {1, 3} <= hits.found.keys()
+    places = await store.read_places("ann", session.id, [1, 2, 3])
+    assert {1, 3} <= {place.position for place in places}
+    read = await store.messages_at("ann", session.id, [1, 3])
+    assert [stored.message.text for stored in read] == ["the boiler leaks", "boiler three"]

@@ -160,12 +160,12 @@ async def test_search_and_recall_find_the_amended_words_and_not_the_old(
     recorded, gone, _ = await record(session, "what leaks?", "the old boiler")
     await record(session, "and then?", "the boiler again", cut=without(*gone))
     await store.search("ann", "index" if indexed else " ")
-    await store.recall("ann", session.id, ["index"])
+    await store.find_words("ann", session.id, [["index"]])
     await store.amend("ann", recorded, "a new radiator", 3)
     async for opened in now_and_later():
-        assert [m.position for m in await opened.recall("ann", session.id, ["boil"])] == []
-        assert [m.position for m in await opened.recall("ann", session.id, ["radi"])] == [2]
-        assert [m.position for m in await opened.recall("ann", session.id, ["leak"])] == [1]
+        assert [*(await opened.find_words("ann", session.id, [["boil*"]])).found] == []
+        assert [*(await opened.find_words("ann", session.id, [["radi*"]])).found] == [2]
+        assert [*(await opened.find_words("ann", session.id, [["leak*"]])).found] == [1]
         assert [m.position for m in await opened.search("ann", "boiler")] == [4]
         assert [m.message.text for m in await opened.search("ann", "radiator")] == ["a new radiator"]
 

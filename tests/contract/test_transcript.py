@@ -7,6 +7,8 @@ import pytest
 from sash.errors import (
     SessionNotFound,
 )
+from sash.memory.recall_question import read_question
+from sash.memory.recall_ranking import MAX_CANDIDATES, Place
 from sash.ports.store import Vector
 from sash.ports.turns import TurnEnd
 from sash.values.messages import MessageEntry
@@ -14,6 +16,11 @@ from sash.values.steps import (
     Failed,
 )
 from tests.contract.sample_values import completed, said, without
+
+
+async def find(store, session, *forms):
+    """Return the positions of evicted messages with a word in one of some forms."""
+    return sorted((await store.find_words(session.owner, session.id, [forms])).found)
 
 
 async def test_the_window_is_cut_as_the_end_of_the_turn_says(store, start, begin):
@@ -120,7 +127,7 @@ async def test_search_finds_the_parts_of_a_name(store, start, begin):
 
 
 @pytest.mark.parametrize("indexed", [False, True])
-async def test_evicted_messages_are_recalled_by_prefixes_of_their_words(store, start, say, indexed):
+async def test_evicted_messages_are_found_by_the_forms_of_their_words(store, start, say, indexed):
     session, other = await start(), await start()
     first = await say(
         session, "The boiler leaks", "Boilers are OLD", "boil the kettle, E-500", 'a "quoted" word'
@@ -129,27 +136,46 @@ async def test_evicted_messages_are_recalled_by_prefixes_of_their_words(store, s
     await say(other, "x", evicted=foreign)
     await say(session, "a boiler in the window", evicted=first)
     await store.search("ann", "an index catches up when somebody searches" if indexed else " ")
-
-    async def recalled(*beginnings, **options):
-        found = await store.recall("ann", session.id, beginnings, **options)
-        assert not any(m.in_window for m in found)
-        return [(m.position, m.message.text) for m in found]
-
-    assert await recalled("boiler") == [(1, "The boiler leaks"), (2, "Boilers are OLD")]
-    assert [at for at, _ in await recalled("boil")] == [1, 2, 3]
-    assert [at for at, _ in await recalled("old", "kettl")] == [2, 3]
-    assert [at for at, _ in await recalled("500")] == [3]
-    assert [at for at, _ in await recalled("boil", limit=1)] == [3]
-    assert [at for at, _ in await recalled("boil", "leak", limit=1)] == [1, 3]
-    assert await recalled("window") == []
-    assert await recalled("another") == []
+    assert await find(store, session, "boiler") == [1]
+    assert await find(store, session, "boiler*") == [1, 2]
+    assert await find(store, session, "boil*") == [1, 2, 3]
+    assert await find(store, session, "old", "kettl*") == [2, 3]
+    assert await find(store, session, "500") == [3]
+    assert await find(store, session, "window") == []
+    assert await find(store, session, "another") == []
     for odd in ('"', "quoted", "AND", "text : x", "boil* OR", "*", "", "é", "'"):
-        await recalled(odd)
+        await find(store, session, odd)
     with pytest.raises(SessionNotFound):
-        await store.recall("bob", session.id, ["boil"])
+        await store.find_words("bob", session.id, [["boil*"]])
 
 
-async def test_recall_can_skip_the_results_of_tools(store, start, begin):
+@pytest.mark.parametrize("indexed", [False, True])
+async def test_each_message_has_the_words_that_it_contains_and_rare_words_weigh_more(
+    store, start, say, indexed
+):
+    session = await start()
+    rare = await say(session, "the heron stands in the pond")
+    common = [m for n in range(60) for m in await say(session, f"the lamp number {n} burns")]
+    both = await say(session, "a heron on the lamp")
+    await say(session, "later", evicted=[*rare, *common, *both])
+    await store.search("ann", "index" if indexed else " ")
+    hits = await store.find_words("ann", session.id, [["lamp*"], ["heron"], ["unicorn*"]])
+    assert (hits.found[1], hits.found[2], hits.found[62]) == (0b10, 0b01, 0b11)
+    assert len(hits.found) == hits.message_count == 62
+    assert hits.weights[1] > 1 > hits.weights[0] > 0 == hits.weights[2]
+
+
+async def test_of_many_messages_those_with_the_most_telling_words_are_returned(store, start, say):
+    session = await start()
+    texts = [f"lamp {n}" for n in range(MAX_CANDIDATES + 20)]
+    messages = [*await say(session, "the heron and a lamp"), *await say(session, *texts)]
+    await say(session, "later", evicted=messages)
+    hits = await store.find_words("ann", session.id, [["lamp"], ["heron"]])
+    assert len(hits.found) == MAX_CANDIDATES
+    assert hits.found[1] == 0b11
+
+
+async def test_results_of_tools_are_not_found(store, start, begin):
     session = await start()
     turn = (await begin(session)).turn
     calls = [{"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}]
@@ -157,14 +183,26 @@ async def test_recall_can_skip_the_results_of_tools(store, start, begin):
         MessageEntry("user", "the boiler?"),
         MessageEntry("assistant", "", tool_calls=calls),
         MessageEntry("tool", "boiler: on", tool_call_id="1"),
-        MessageEntry("assistant", "The boiler is on."),
+        MessageEntry("assistant", "The boiler is on.", name="Sash"),
     )
     await store.finish(turn.lease, completed(*messages, cut=without(*messages)))
-    assert [m.position for m in await store.recall("ann", session.id, ["boil"])] == [1, 3, 4]
-    assert [m.position for m in await store.recall("ann", session.id, ["boil"], skip_tools=True)] == [1, 4]
+    assert await find(store, session, "boil*") == [1, 4]
+    asked, answered = await store.read_places("ann", session.id, [9, 4, 3, 2, 1, 0])
+    assert asked == Place(1, "user", "user", messages[0].timestamp.timestamp(), 11, is_question=True)
+    assert answered == Place(4, "assistant", "Sash", messages[3].timestamp.timestamp(), 17, is_question=False)
 
 
-async def test_an_imported_transcript_can_be_recalled(store, start, say):
+async def test_the_places_of_a_window_are_not_read(store, start, say):
+    session = await start()
+    messages = await say(session, "one", "two", "three")
+    await say(session, "later", evicted=[messages[0], messages[2]])
+    found = await store.read_places("ann", session.id, range(1, 9))
+    assert [place.position for place in found] == [1, 3]
+    with pytest.raises(SessionNotFound):
+        await store.read_places("bob", session.id, [1])
+
+
+async def test_the_words_of_an_imported_transcript_are_found(store, start, say):
     session = await start()
     messages = await say(session, "the boiler leaks")
     await say(session, "later", evicted=messages)
@@ -172,16 +210,16 @@ async def test_an_imported_transcript_can_be_recalled(store, start, say):
     await store.delete_session("ann", session.id)
     assert await store.search("ann", "boiler") == []
     await store.import_session(bundle)
-    assert [m.position for m in await store.recall("ann", session.id, ["boil"])] == [1]
+    assert await find(store, session, "boil*") == [1]
 
 
 @pytest.mark.parametrize("indexed", [False, True])
-async def test_a_kept_message_of_an_older_turn_is_not_recalled(store, start, say, indexed):
+async def test_a_kept_message_of_an_older_turn_is_not_found(store, start, say, indexed):
     session = await start()
     messages = await say(session, "boiler one", "boiler two", "boiler three")
     await say(session, "later", evicted=[messages[0], messages[2]])
     await store.search("ann", "index" if indexed else " ")
-    assert [m.position for m in await store.recall("ann", session.id, ["boil"])] == [1, 3]
+    assert await find(store, session, "boil*") == [1, 3]
 
 
 async def test_images_are_not_searched_for_words(store, start, begin):
@@ -221,26 +259,15 @@ async def test_words_are_found_without_regard_to_accents_and_sharp_s(store, star
     more = await say(session, "light again")
     await say(session, "later", evicted=[*messages, *more])
     await store.search("ann", "index" if indexed else " ")
-    for beginning, positions in (
-        ("fußb", [1]),
+    for form, positions in (
+        ("fußb*", [1]),
         ("cafe", [1]),
         ("café", [1]),
-        ("hauptstraß", [2]),
-        ("lig", [3, 4]),
+        ("hauptstraß*", [2]),
+        ("lig*", [3, 4]),
+        ("light", [3, 4]),
     ):
-        assert [m.position for m in await store.recall("ann", session.id, [beginning])] == positions
-    assert [m.position for m in await store.recall("ann", session.id, ["light"], limit=2)] == [3, 4]
-
-
-@pytest.mark.parametrize("indexed", [False, True])
-async def test_recall_applies_the_limit_to_each_prefix(store, start, say, indexed):
-    session = await start()
-    rare = await say(session, "the heron stands in the pond")
-    common = [m for n in range(60) for m in await say(session, f"the lamp number {n} burns")]
-    await say(session, "later", evicted=[*rare, *common])
-    await store.search("ann", "index" if indexed else " ")
-    found = await store.recall("ann", session.id, ["lamp", "burn", "heron", "unicorn"], limit=3)
-    assert [m.position for m in found] == [1, 59, 60, 61]
+        assert await find(store, session, form) == positions, form
 
 
 async def test_indexed_and_unindexed_messages_are_found_together(store, start, say):
@@ -250,6 +277,24 @@ async def test_indexed_and_unindexed_messages_are_found_together(store, start, s
     await store.search("ann", "index")
     new = await say(session, "boiler three", "boiler four")
     await say(session, "later still", evicted=new)
-    assert [m.position for m in await store.recall("ann", session.id, ["boil"])] == [1, 2, 4, 5]
-    assert [m.position for m in await store.recall("ann", session.id, ["boil"], limit=3)] == [2, 4, 5]
-    assert [m.position for m in await store.recall("ann", session.id, ["boil"], limit=1)] == [5]
+    assert await find(store, session, "boil*") == [1, 2, 4, 5]
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+async def test_words_of_other_scripts_are_found_on_every_store(store, start, say, indexed):
+    session = await start()
+    messages = await say(session, "где чайник", "Αθήνα το καλοκαίρι", "세계 여행")
+    await say(session, "later", evicted=messages)
+    await store.search("ann", "index" if indexed else " ")
+    for text, position in (("чайник", 1), ("Αθήνα", 2), ("세계", 3)):
+        hits = await store.find_words("ann", session.id, read_question(text).words)
+        assert [*hits.found] == [position], text
+
+
+async def test_a_kept_message_does_not_change_the_weight_of_a_word(store, start, say):
+    session = await start()
+    messages = await say(session, "boiler one", "a lamp", "two", "three")
+    await say(session, "later", evicted=messages[1:])
+    hits = await store.find_words("ann", session.id, [["boiler"], ["lamp"]])
+    assert hits.weights[0] == 0 < hits.weights[1]
+    assert hits.message_count == 3

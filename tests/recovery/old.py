@@ -12,6 +12,7 @@ import json
 import tarfile
 import tempfile
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from sash import Runtime
@@ -19,7 +20,9 @@ from sash.ports.tools import ToolSpec
 from sash.stores.files.records import LAYOUT_VERSION
 from sash.stores.sqlite.database import SCHEMA_VERSION
 from sash.testing import ScriptedModel, both, calling
+from sash.values.ids import new_id
 from sash.values.sessions import Fact, Pin, SessionPolicy, WindowLimits
+from sash.values.waiting_turns import DeferredCall, StateCondition, WaitingTurn
 from tests.recovery.house import open_store
 
 DATA = Path(__file__).parents[1] / "data"
@@ -44,7 +47,7 @@ def runtime(kind, folder, *lines):
 
 
 async def fill(kind, folder):
-    """Write a cut, an artifact, memory, a turn that awaits approval, and a queued turn."""
+    """Write a cut, an artifact, memory, a turn that awaits approval, a queued turn, and a waiting turn."""
     lines = (
         "hello",
         both(calling("look", "a"), calling("look", "b", far=True)),
@@ -71,6 +74,22 @@ async def fill(kind, folder):
             await sash.await_continuation(sent.id, owner="ann", timeout_s=WAIT_S)
         await sash.send_message(session.id, "and then?", owner="ann", busy="enqueue")
         await sash.remember("likes 21 degrees", owner="ann")
+        later = datetime(2999, 1, 1, tzinfo=UTC)
+        call = DeferredCall("light.turn_off", ("light.hall",))
+        condition = StateCondition("person.ann", not_states=("home",))
+        await sash.store.add_waiting_turn(
+            WaitingTurn(
+                new_id(),
+                session.id,
+                "ann",
+                "turn off the hall",
+                now,
+                at=later,
+                due_at=later,
+                calls=(call,),
+                only_if=(condition,),
+            )
+        )
         return await sash.export_session(session.id, owner="ann")
 
 

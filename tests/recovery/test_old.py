@@ -17,8 +17,12 @@ NEW_FIELDS = {
 }
 
 
+NEW_REQUEST_FIELDS = {"tags": [], "area": None, "language": None, "caller": None, "fired": None}
+
+
 def add_new_fields(export):
     """Add the fields that version 1 got later, with the values that older records have."""
+    export.setdefault("waiting_turns", [])
     session = export["session"] = NEW_FIELDS | export["session"]
     session["policy"] = {"approvers": "act"} | session["policy"]
     session["window"] = {"preserve_system": True} | session["window"]
@@ -29,8 +33,13 @@ def add_new_fields(export):
     memory["facts"] = [new_fact | fact for fact in memory["facts"]]
     memory["pins"] = [{"entity_id": None, "scope": "session"} | pin for pin in memory["pins"]]
     for turn in export["continuations"]:
-        turn["request"] = {"tags": [], "area": None, "language": None, "caller": None} | turn["request"]
+        turn["request"] = NEW_REQUEST_FIELDS | turn["request"]
+        turn["response"] = turn["response"] and {"topic": None} | turn["response"]
         turn["stats"] = turn["stats"] and {"evicted_messages": 0} | turn["stats"]
+    for stored in export["steps"]:
+        detail = stored["step"]["detail"]
+        if detail.get("event") == "approval_requested":
+            detail.setdefault("language", None)
 
 
 def in_order(export):

@@ -16,12 +16,14 @@ from sash.stores.files.records import (
     OWNERS_FOLDER,
     SPENT_FILE,
     VECTORS_FILE,
+    WAITING_FILE,
     ArtifactFile,
     LayoutFile,
     LogLine,
     OwnerFile,
     SpentFile,
     VectorFile,
+    WaitingFile,
     decode_line,
     read_session_file,
     read_turn_file,
@@ -118,6 +120,7 @@ def _check_session(folder: Path) -> Iterator[Path]:
     for name, read in (
         (VECTORS_FILE, partial(decode, VectorFile)),
         (OWNER_FILE, partial(decode, OwnerFile)),
+        (WAITING_FILE, partial(decode, WaitingFile)),
     ):
         if (folder / name).exists() and _read(folder / name, read) is None:
             yield folder / name

@@ -40,6 +40,7 @@ from sash.values.owner_notes import OwnerNotes
 from sash.values.prompts import SentPrompts
 from sash.values.sessions import Session
 from sash.values.steps import Step, StepBody
+from sash.values.waiting_turns import WaitingTurn
 
 T = TypeVar("T")
 
@@ -108,8 +109,11 @@ class FileLedgers(Ledgers):
 
     def save_session(self, session: Session, *, cut: Cut | None = None) -> Session:
         with self._change(session.id) as ledger:
+            had_waiting_turns = bool(ledger and ledger.waiting_turns)
             saved = super().save_session(session, cut=cut)
             self._writer.write_session(ledger)
+            if had_waiting_turns and not ledger.waiting_turns:
+                self._writer.write_waiting_turns(ledger)
         return saved
 
     def delete_session(self, owner: str, session_id: str) -> None:
@@ -129,6 +133,25 @@ class FileLedgers(Ledgers):
     def _write_owner_notes(self, notes: OwnerNotes) -> None:
         self._owner_files.write(notes)
 
+    def add_waiting_turn(self, turn: WaitingTurn) -> WaitingTurn:
+        with self._change(turn.session_id) as ledger:
+            added = super().add_waiting_turn(turn)
+            self._writer.write_waiting_turns(ledger)
+        return added
+
+    def change_waiting_turn(self, turn: WaitingTurn) -> None:
+        self._find_waiting_turn(turn.owner, turn.id)
+        with self._change(turn.session_id) as ledger:
+            super().change_waiting_turn(turn)
+            self._writer.write_waiting_turns(ledger)
+
+    def cancel_waiting_turn(self, owner: str, turn_id: str) -> WaitingTurn:
+        session_id = self._find_waiting_turn(owner, turn_id).session.id
+        with self._change(session_id) as ledger:
+            cancelled = super().cancel_waiting_turn(owner, turn_id)
+            self._writer.write_waiting_turns(ledger)
+        return cancelled
+
     def begin(self, new: Continuation, claim: ClaimRequest, *, enqueue: bool = False) -> BegunTurn:
         with self._change(new.session_id) as ledger:
             begun = super().begin(new, claim, enqueue=enqueue)
@@ -136,6 +159,8 @@ class FileLedgers(Ledgers):
                 entry = ledger.entry(new.id)
                 self._writer.log(ledger, entry, 0, new=True)
                 self._writer.try_write_turn(ledger, entry)
+            if new.request.fires is not None:
+                self._writer.try_write_waiting_turns(ledger)
         return begun
 
     def claim(

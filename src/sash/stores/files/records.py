@@ -23,6 +23,7 @@ from sash.values.prompts import NO_PROMPTS, PromptPart, SentPrompts
 from sash.values.sessions import Label, Session
 from sash.values.step_codec import StepRecord
 from sash.values.steps import Step
+from sash.values.waiting_turns import WaitingTurn
 
 LAYOUT_VERSION = 1
 # The version of the indexes for searches: how words and vectors are made from messages.
@@ -35,6 +36,7 @@ SYNCED_FILE = ".session.json.synced"
 IMPORTED_FILE = "imported.ndjson"
 OWNERS_FOLDER = "owners"
 VECTORS_FILE = "vectors.json"
+WAITING_FILE = "waiting.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,13 @@ class VectorFile:
     """The content of `vectors.json`. It can be computed again from the transcript."""
 
     vectors: tuple[Vector, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingFile:
+    """The content of `waiting.json`. Those that have become continuations are gone, whatever it says."""
+
+    waiting_turns: tuple[WaitingTurn, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

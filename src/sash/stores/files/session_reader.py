@@ -22,11 +22,13 @@ from sash.stores.files.records import (
     OWNER_FILE,
     SYNCED_FILE,
     VECTORS_FILE,
+    WAITING_FILE,
     LogLine,
     OwnerFile,
     SessionFile,
     TurnFile,
     VectorFile,
+    WaitingFile,
     decode_line,
     read_session_file,
     read_turn_file,
@@ -40,6 +42,7 @@ from sash.values.prompts import SentPrompts
 from sash.values.sessions import Session
 from sash.values.stats import NO_STATS
 from sash.values.steps import Step
+from sash.values.waiting_turns import WaitingTurn
 
 # The errors of files that are damaged, or contradict each other.
 _UNREADABLE = (SashError, UnusableFile, ValueError, TypeError, LookupError, OverflowError, AssertionError)
@@ -148,6 +151,8 @@ class SessionReader:
         for item in sorted(late):
             _apply_late(ledger, item, record.cursor)
         ledger.vectors = self._read_vectors(folder / VECTORS_FILE)
+        ledger.waiting_turns = self._read_waiting_turns(folder / WAITING_FILE)
+        ledger.drop_fired()
         return LoadedSession(ledger, bool(late))
 
     def _replay(
@@ -209,6 +214,15 @@ class SessionReader:
             self._report.add(path, f"the vectors cannot be read and are computed again: {error}")
             vectors = ()
         return {vector.position: vector for vector in vectors}
+
+    def _read_waiting_turns(self, path: Path) -> dict[str, WaitingTurn]:
+        try:
+            turns = decode(WaitingFile, disk.read(path)).waiting_turns if disk.exists(path) else ()
+        except (SashError, UnusableFile) as error:
+            keep_copy(path)
+            self._report.add(path, f"what the session waits for is lost, and a copy of it is kept: {error}")
+            turns = ()
+        return {turn.id: turn for turn in turns}
 
     def _read_log(self, path: Path) -> list[LogLine]:
         """Read a log up to its last commit, and remove the rest of the file.

@@ -10,11 +10,13 @@ from sash.stores.files.records import (
     OWNER_FILE,
     SYNCED_FILE,
     VECTORS_FILE,
+    WAITING_FILE,
     Commit,
     OwnerFile,
     SessionFile,
     TurnFile,
     VectorFile,
+    WaitingFile,
     encode_commit,
     encode_status,
     encode_step,
@@ -108,6 +110,15 @@ class SessionWriter:
         text = encode(VectorFile(tuple(ledger.vectors.values())))
         disk.replace(self._vectors_path(ledger), text, sync=True)
 
+    def write_waiting_turns(self, ledger: Ledger) -> None:
+        text = encode(WaitingFile(tuple(ledger.waiting_turns.values())))
+        disk.replace(self.session_folder(ledger.session.id) / WAITING_FILE, text, sync=True)
+
+    def try_write_waiting_turns(self, ledger: Ledger) -> None:
+        """Write the waiting turns after one has fired. Ignore a failure: the log tells that it has fired."""
+        with suppress(OSError):
+            self.write_waiting_turns(ledger)
+
     def has_vectors(self, ledger: Ledger) -> bool:
         return self._vectors_path(ledger).exists()
 
@@ -122,6 +133,8 @@ class SessionWriter:
                 lines = [encode_step(step) for step in entry.steps]
                 lines[-1]["commit"] = encode_commit(Commit(entry.continuation))
                 disk.append(self._log_path(ledger, entry), lines, new=True)
+        if ledger.waiting_turns:
+            self.write_waiting_turns(ledger)
         self.write_session(ledger)
 
     def write_outdated_session(self, ledger: Ledger) -> None:

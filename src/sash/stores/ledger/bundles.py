@@ -15,6 +15,7 @@ def make_bundle(ledger: Ledger) -> Bundle:
         turn_starts=ledger.turn_starts,
         evicted=ledger.evicted,
         evicted_count=ledger.evicted_count,
+        waiting_turns=tuple(ledger.waiting_turns.values()),
     )
 
 
@@ -32,4 +33,5 @@ def make_ledger(bundle: Bundle) -> Ledger:
             ledger.in_window[kept.message.id] = kept.message
     ledger.turn_starts, ledger.evicted = bundle.turn_starts, bundle.evicted
     ledger.evicted_count = bundle.evicted_count
+    ledger.waiting_turns = {turn.id: turn for turn in bundle.waiting_turns}
     return ledger

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from heapq import nlargest
 
+from sash.memory.recall_ranking import Place, WordHits
 from sash.memory.words import split_words
 from sash.ports.store import Artifact, Bundle, Page, StoredMessage, StoredStep, SweepCounts, Vector
 from sash.ports.turns import (
@@ -47,6 +48,7 @@ from sash.values.prompts import NO_PROMPTS, SentPrompts
 from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import NO_STATS, Stats
 from sash.values.steps import Step, StepBody
+from sash.values.waiting_turns import WaitingTurn
 from sash.values.window_stats import WindowTotals, sum_windows
 
 
@@ -121,6 +123,8 @@ class Ledgers:
         self._names.remove(ledger.session)
         self._names.add(saved)
         ledger.session = saved
+        if saved.status == "ended":
+            ledger.waiting_turns.clear()
         if cut is not None:
             ledger.cut_window(cut)
         return saved
@@ -166,6 +170,36 @@ class Ledgers:
 
     def _write_owner_notes(self, notes: OwnerNotes) -> None:
         self._owner_notes[notes.owner] = notes
+
+    def add_waiting_turn(self, turn: WaitingTurn) -> WaitingTurn:
+        return self._ledger(turn.owner, turn.session_id).add_waiting_turn(turn)
+
+    def change_waiting_turn(self, turn: WaitingTurn) -> None:
+        self._find_waiting_turn(turn.owner, turn.id).waiting_turns[turn.id] = turn
+
+    def cancel_waiting_turn(self, owner: str, turn_id: str) -> WaitingTurn:
+        return self._find_waiting_turn(owner, turn_id).waiting_turns.pop(turn_id)
+
+    def waiting_turns(self, owner: str | None = None, *, session_id: str | None = None) -> list[WaitingTurn]:
+        if session_id is not None:
+            ledgers: Iterable[Ledger] = (self._ledger(owner or "", session_id),)
+        else:
+            ledgers = self._all_ledgers()
+        found = (
+            turn
+            for ledger in ledgers
+            if owner in (None, ledger.session.owner)
+            for turn in ledger.waiting_turns.values()
+        )
+        return sorted(found, key=lambda turn: turn.id)
+
+    def _find_waiting_turn(self, owner: str, turn_id: str) -> Ledger:
+        """Return the ledger that has a waiting turn. Raise `WaitingTurnNotFound` if none of the owner has."""
+        mine = (ledger for ledger in self._all_ledgers() if ledger.session.owner == owner)
+        found = next((ledger for ledger in mine if turn_id in ledger.waiting_turns), None)
+        if found is None:
+            record_errors.raise_waiting_turn_not_found(turn_id)
+        return found
 
     def begin(self, new: Continuation, claim: ClaimRequest, *, enqueue: bool = False) -> BegunTurn:
         # A session that is not loaded has no queued turns: `waiting` loads all sessions at the start.
@@ -346,16 +380,15 @@ class Ledgers:
     ) -> tuple[Session, StoredMessage]:
         return self._ledger(owner, session_id).tag_message(message_id, tags, self._clock.now())
 
-    def recall(
-        self,
-        owner: str,
-        session_id: str,
-        prefixes: Sequence[str],
-        *,
-        limit: int = 50,
-        skip_tools: bool = False,
-    ) -> list[StoredMessage]:
-        return self._ledger(owner, session_id).recall(prefixes, limit, skip_tools)
+    def find_words(self, owner: str, session_id: str, words: Sequence[Sequence[str]]) -> WordHits:
+        return self._ledger(owner, session_id).find_words(words)
+
+    def read_places(self, owner: str, session_id: str, positions: Collection[int]) -> list[Place]:
+        return self._ledger(owner, session_id).read_places(positions)
+
+    def messages_at(self, owner: str, session_id: str, positions: Collection[int]) -> list[StoredMessage]:
+        ledger = self._ledger(owner, session_id)
+        return [ledger.stored_message(n) for n in sorted(positions) if 0 < n <= len(ledger.transcript)]
 
     def add_vectors(self, owner: str, session_id: str, vectors: Sequence[Vector], *, keep: int) -> None:
         self._ledger(owner, session_id).add_vectors(vectors, keep)
@@ -404,8 +437,11 @@ class Ledgers:
         session = session_names.prepare_import(bundle.session, self._find_named(bundle.session))
         if session.id in self._ledgers:
             record_errors.raise_session_exists(session.id)
-        if any(c.id in self._session_of for c in bundle.continuations) or any(
-            self._artifacts.has(a.ref.id) for a in bundle.artifacts
+        waiting_ids = {turn.id for ledger in self._all_ledgers() for turn in ledger.waiting_turns.values()}
+        if (
+            any(c.id in self._session_of for c in bundle.continuations)
+            or any(self._artifacts.has(a.ref.id) for a in bundle.artifacts)
+            or any(turn.id in waiting_ids for turn in bundle.waiting_turns)
         ):
             record_errors.raise_parts_exist(session.id)
         self._add(make_ledger(drop_bundle_prices(replace(bundle, session=session))))

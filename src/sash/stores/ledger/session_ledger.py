@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 
+from sash.memory.recall_ranking import SAID, Place, WordHits, choose_candidates, make_place
 from sash.ports.store import FIRST_MESSAGES, StoredMessage, StoredStep, Vector
 from sash.ports.turns import (
     BegunTurn,
@@ -31,6 +32,7 @@ from sash.stores.rules import (
     retention_rules,
     session_versions,
     turn_rules,
+    waiting_rules,
 )
 from sash.stores.states import (
     EndChange,
@@ -48,6 +50,7 @@ from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.prompts import SentPrompts
 from sash.values.sessions import Session
 from sash.values.steps import Step, StepBody
+from sash.values.waiting_turns import WaitingTurn
 from sash.values.window_stats import WindowStats
 
 
@@ -65,6 +68,7 @@ class Ledger:
         self.evicted_count = 0
         self.cursor = 0
         self.vectors: dict[int, Vector] = {}
+        self.waiting_turns: dict[str, WaitingTurn] = {}
         self._open: dict[str, Entry] = {}
         self._by_key: dict[str, Entry] = {}
         self._words = TranscriptIndex()
@@ -77,16 +81,19 @@ class Ledger:
         owner_pending_count: int,
         now: datetime,
     ) -> BegunTurn:
+        existing, fires = self._find_by_key(new), new.request.fires or ""
+        waiting_rules.check_firing(new, existing, fires in self.waiting_turns)
         begun = turn_rules.begin(
             self.session,
             self._state(),
-            self._find_by_key(new),
+            existing,
             new,
             claim,
             enqueue=enqueue,
             owner_pending_count=owner_pending_count,
             now=now,
         )
+        self.waiting_turns.pop(fires, None)
         if not begun.created:
             return BegunTurn(begun.continuation, None, created=False)
         entry = Entry(begun.continuation, lease=begun.lease)
@@ -194,7 +201,8 @@ class Ledger:
     def expire_if_idle(self, before: datetime) -> bool:
         """Expire the session if it has not changed since `before`. Return True if this call expired it."""
         session = self.session
-        is_idle = retention_rules.is_idle(session.status, session.updated_at, self.holders().number, before)
+        holder_count = self.holders().number + len(self.waiting_turns)
+        is_idle = retention_rules.is_idle(session.status, session.updated_at, holder_count, before)
         if is_idle:
             status, version = session_versions.expire_session(session.version)
             self.session = replace(session, status=status, version=version)
@@ -233,6 +241,20 @@ class Ledger:
             self.in_window[message.id] = message
         if end.cut is not None:
             self.cut_window(end.cut)
+
+    def add_waiting_turn(self, turn: WaitingTurn) -> WaitingTurn:
+        known = self.waiting_turns.values()
+        if same := waiting_rules.find_same(turn, known):
+            return same
+        waiting_rules.check_room(self.session, known)
+        self.waiting_turns[turn.id] = turn
+        return turn
+
+    def drop_fired(self) -> None:
+        """Drop the waiting turns that have become continuations, after a crash between the two writes."""
+        self.waiting_turns = {
+            turn.id: turn for turn in self.waiting_turns.values() if turn.key not in self._by_key
+        }
 
     def cut_window(self, cut: Cut) -> None:
         change = message_rules.cut_window(self.in_window, self.evicted_count, cut)
@@ -339,14 +361,21 @@ class Ledger:
         merged = self.vectors | {vector.position: vector for vector in vectors}
         self.vectors = {position: merged[position] for position in sorted(merged)[-keep:]}
 
-    def recall(self, prefixes: Sequence[str], limit: int, skip_tools: bool) -> list[StoredMessage]:
-        found: set[int] = set()
-        for prefix in prefixes:
-            enough = limit + len(self.in_window)
-            newest = self._words.find_newest(self.transcript, prefix, enough, skip_tools)
-            evicted = [n for n in newest if self.transcript[n - 1].id not in self.in_window]
-            found |= set(sorted(evicted, reverse=True)[:limit])
-        return [self.stored_message(position) for position in sorted(found)]
+    def find_words(self, words: Sequence[Sequence[str]]) -> WordHits:
+        """Find the evicted messages with some words, of which each has several forms."""
+        lists = [
+            {at for form in forms for at in self._words.find(self.transcript, form) if self._is_evicted(at)}
+            for forms in words
+        ]
+        return choose_candidates(lists, len(self.transcript) - len(self.in_window))
+
+    def read_places(self, positions: Collection[int]) -> list[Place]:
+        """Return the places of those evicted messages at some positions that were said."""
+        known = (n for n in sorted(positions) if 0 < n <= len(self.transcript) and self._is_evicted(n))
+        return [make_place(n, m) for n in known if (m := self.transcript[n - 1]).role in SAID and m.text]
+
+    def _is_evicted(self, position: int) -> bool:
+        return self.transcript[position - 1].id not in self.in_window
 
     def events(self, after: int, limit: int) -> list[StoredStep]:
         found = [

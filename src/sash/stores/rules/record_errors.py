@@ -8,6 +8,7 @@ from sash.errors import (
     MessageNotFound,
     SessionExists,
     SessionNotFound,
+    WaitingTurnNotFound,
 )
 
 
@@ -19,6 +20,13 @@ def raise_session_not_found(session_id: str) -> NoReturn:
 def raise_continuation_not_found(continuation_id: str) -> NoReturn:
     """Raise `ContinuationNotFound`: the owner has no continuation with this id."""
     raise ContinuationNotFound(f"there is no continuation {continuation_id}", continuation_id=continuation_id)
+
+
+def raise_waiting_turn_not_found(turn_id: str) -> NoReturn:
+    """Raise `WaitingTurnNotFound`: the owner has no waiting turn with this id."""
+    raise WaitingTurnNotFound(
+        f"there is no waiting turn {turn_id!r:.80}: it has fired, was cancelled, or never existed"
+    )
 
 
 def raise_message_not_found(session_id: str, message_id: str) -> NoReturn:

@@ -37,5 +37,8 @@ def may_drop_steps(status: Status, updated_at: datetime, before: datetime) -> bo
 
 
 def is_idle(status: SessionStatus, updated_at: datetime, holder_count: int, before: datetime) -> bool:
-    """Return True if an active session, which no continuation holds, has not changed since `before`."""
+    """Return True if an active session has not changed since `before`.
+
+    `holder_count` is the number of turns that hold it, and of its waiting turns: then it is not idle.
+    """
     return status == "active" and updated_at < before and not holder_count

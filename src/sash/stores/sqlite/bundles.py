@@ -9,6 +9,7 @@ from sash.stores.rules.spent_rules import drop_bundle_prices
 from sash.stores.sqlite import continuation_rows as continuations
 from sash.stores.sqlite import message_rows as messages
 from sash.stores.sqlite import session_rows as sessions
+from sash.stores.sqlite import waiting_rows
 from sash.stores.sqlite.continuation_rows import Ending
 from sash.stores.sqlite.full_text_index import index_messages
 from sash.stores.sqlite.message_rows import WindowCut
@@ -32,6 +33,7 @@ def read_bundle(db: sqlite3.Connection, owner: str, session_id: str) -> Bundle:
         turn_starts=cut.turn_starts,
         evicted=cut.evicted,
         evicted_count=cut.evicted_count,
+        waiting_turns=tuple(waiting_rows.list_waiting_turns(db, owner, session_id)),
     )
 
 
@@ -69,6 +71,8 @@ def _insert_records(db: sqlite3.Connection, key: int, bundle: Bundle) -> Iterato
     for artifact in bundle.artifacts:
         messages.insert_artifact(db, key, artifact)
         yield
+    for waiting_turn in bundle.waiting_turns:
+        waiting_rows.insert_waiting_turn(db, key, waiting_turn)
     evicted = [m.position for m in bundle.messages if not m.in_window]
     kept = [m.position for m in bundle.messages if m.in_window]
     cut = WindowCut(bundle.turn_starts, bundle.evicted, bundle.evicted_count, window_from=1)

@@ -15,7 +15,7 @@ from sash.stores.sqlite.queries import SQL
 ROWS_PER_STEP = 4
 PAGES_PER_STEP = 16
 
-_TABLES = ("messages", "steps", "continuations", "artifacts")
+_TABLES = ("messages", "steps", "continuations", "artifacts", "waiting_turns")
 _DELETE_ROWS = (
     "DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} WHERE session = ? "
     f"LIMIT {ROWS_PER_STEP})"

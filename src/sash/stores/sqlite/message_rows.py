@@ -115,6 +115,14 @@ def list_messages(
     return [read_message(session_id, *row) for row in rows]
 
 
+def list_messages_at(
+    db: sqlite3.Connection, key: int, session_id: str, positions: Collection[int]
+) -> list[StoredMessage]:
+    """Return the messages at some positions, in order. Damaged ones are left out."""
+    rows = db.execute(SQL["messages_at"], {"session": key, "positions": json.dumps(list(positions))})
+    return read_sound(lambda row: read_message(session_id, *row), rows)
+
+
 def list_messages_before(
     db: sqlite3.Connection,
     key: int,

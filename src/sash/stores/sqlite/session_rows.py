@@ -124,6 +124,8 @@ def save_session(db: sqlite3.Connection, session: Session, now: datetime) -> Ses
     saved = session_versions.save_session(stored, session, find_named(db, session), now)
     [key] = db.execute(SQL["update_session"], _session_row(saved)).fetchone()
     write_digest(db, key, saved.memory.digest, saved.memory.cut_at)
+    if saved.status == "ended":
+        db.execute(SQL["delete_waiting_turns"], (key,))
     return saved
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
+from sash.memory.recall_ranking import Place, WordHits
 from sash.ports.store import Artifact, Bundle, Page, StoredMessage, StoredStep, SweepCounts, Vector
 from sash.ports.turns import (
     CANCELLED,
@@ -33,6 +34,7 @@ from sash.stores.sqlite import (
     retention,
     spent_rows,
     turns,
+    waiting_rows,
     word_search,
 )
 from sash.stores.sqlite import continuation_rows as continuations
@@ -53,6 +55,7 @@ from sash.values.prompts import NO_PROMPTS, SentPrompts
 from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import NO_STATS, Stats
 from sash.values.steps import Step, StepBody
+from sash.values.waiting_turns import WaitingTurn
 from sash.values.window_stats import WindowTotals
 
 T = TypeVar("T")
@@ -176,6 +179,25 @@ class SqliteStore:
             return owner_rows.save_notes(db, notes)
 
         return await self._write(job)
+
+    async def add_waiting_turn(self, turn: WaitingTurn) -> WaitingTurn:
+        return await self._write(partial(waiting_rows.add_waiting_turn, turn=turn))
+
+    async def change_waiting_turn(self, turn: WaitingTurn) -> None:
+        await self._write(partial(waiting_rows.change_waiting_turn, turn=turn))
+
+    async def cancel_waiting_turn(self, owner: str, turn_id: str) -> WaitingTurn:
+        return await self._write(partial(waiting_rows.cancel_waiting_turn, owner=owner, turn_id=turn_id))
+
+    async def waiting_turns(
+        self, owner: str | None = None, *, session_id: str | None = None
+    ) -> list[WaitingTurn]:
+        def job(db: sqlite3.Connection) -> list[WaitingTurn]:
+            if session_id is not None:
+                sessions.find_key(db, owner or "", session_id)
+            return waiting_rows.list_waiting_turns(db, owner, session_id)
+
+        return await self._read(job, ALL_OWNERS if owner is None else owner)
 
     async def begin(self, new: Continuation, claim: ClaimRequest, *, enqueue: bool = False) -> BegunTurn:
         return await self._write(lambda db: turns.begin(db, new, claim, enqueue, self._clock.now()))
@@ -386,19 +408,25 @@ class SqliteStore:
 
         return await self._search(search)
 
-    async def recall(
-        self,
-        owner: str,
-        session_id: str,
-        prefixes: Sequence[str],
-        *,
-        limit: int = 50,
-        skip_tools: bool = False,
-    ) -> list[StoredMessage]:
-        def recall(db: sqlite3.Connection, key: int) -> list[StoredMessage]:
-            return word_search.recall_messages(db, key, session_id, prefixes, limit, skip_tools)
+    async def find_words(self, owner: str, session_id: str, words: Sequence[Sequence[str]]) -> WordHits:
+        def find(db: sqlite3.Connection, key: int) -> WordHits:
+            return word_search.find_words(db, key, words)
 
-        return await self._search(lambda: self._read_session(owner, session_id, recall))
+        return await self._search(lambda: self._read_session(owner, session_id, find))
+
+    async def read_places(self, owner: str, session_id: str, positions: Collection[int]) -> list[Place]:
+        def read(db: sqlite3.Connection, key: int) -> list[Place]:
+            return word_search.read_places(db, key, positions)
+
+        return await self._read_session(owner, session_id, read)
+
+    async def messages_at(
+        self, owner: str, session_id: str, positions: Collection[int]
+    ) -> list[StoredMessage]:
+        def read(db: sqlite3.Connection, key: int) -> list[StoredMessage]:
+            return messages.list_messages_at(db, key, session_id, positions)
+
+        return await self._read_session(owner, session_id, read)
 
     async def add_vectors(self, owner: str, session_id: str, vectors: Sequence[Vector], *, keep: int) -> None:
         def job(db: sqlite3.Connection) -> None:
@@ -466,7 +494,7 @@ class SqliteStore:
         """Run a job that reads one session, whose key it gets. Raise `SessionNotFound` if it is missing."""
         return await self._read(lambda db: job(db, sessions.find_key(db, owner, session_id)), owner)
 
-    async def _search(self, search: Callable[[], Awaitable[list[StoredMessage]]]) -> list[StoredMessage]:
+    async def _search(self, search: Callable[[], Awaitable[T]]) -> T:
         """Run a search. If the full-text index is damaged, empty the index and search again."""
         try:
             return await search()

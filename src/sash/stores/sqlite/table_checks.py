@@ -26,6 +26,7 @@ from sash.values.owner_notes import OwnerNotes
 from sash.values.sessions import Label, Session, SessionStatus
 from sash.values.stats import Stats
 from sash.values.steps import Step
+from sash.values.waiting_turns import WaitingTurn
 
 Data = Annotated[bytes, Strict()]
 
@@ -145,6 +146,20 @@ class _NotesRow(NamedTuple):
         return self.owner == self.body.owner
 
 
+class _WaitingRow(NamedTuple):
+    id: Text
+    owner: Label
+    session_id: Text
+    body: Annotated[WaitingTurn, PlainValidator(partial(decode, WaitingTurn))]
+
+    def is_sound(self) -> bool:
+        return (self.id, self.owner, self.session_id) == (
+            self.body.id,
+            self.body.owner,
+            self.body.session_id,
+        )
+
+
 _TABLES: dict[str, Any] = {
     "sessions": _SessionRow,
     "cuts": _CutRow,
@@ -153,6 +168,7 @@ _TABLES: dict[str, Any] = {
     "messages": _MessageRow,
     "vectors": _VectorRow,
     "artifacts": _ArtifactRow,
+    "waiting_turns": _WaitingRow,
     "spent": _SpentRow,
     "export_key": _KeyRow,
     "owner_notes": _NotesRow,

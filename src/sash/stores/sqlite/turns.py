@@ -9,10 +9,11 @@ from dataclasses import replace
 from datetime import datetime
 
 from sash.ports.turns import BegunTurn, ClaimRequest, Cut, EndWritten, Lease, Turn, TurnEnd
-from sash.stores.rules import lease_rules, record_errors, turn_rules
+from sash.stores.rules import lease_rules, record_errors, turn_rules, waiting_rules
 from sash.stores.sqlite import continuation_rows as continuations
 from sash.stores.sqlite import message_rows as messages
 from sash.stores.sqlite import session_rows as sessions
+from sash.stores.sqlite import waiting_rows
 from sash.stores.sqlite.continuation_rows import Ending
 from sash.stores.sqlite.damaged_rows import change_sound, read_sound
 from sash.stores.sqlite.queries import SQL
@@ -30,6 +31,8 @@ def begin(
 ) -> BegunTurn:
     key, state = continuations.read_session_state(db, new.owner, new.session_id)
     existing = continuations.find_by_key(db, key, new.request.idempotency_key)
+    fires = new.request.fires
+    waiting_rules.check_firing(new, existing, waiting_rows.is_waiting(db, key, fires))
     known = claim.known if claim.knows(state.version) else None
     session = known or sessions.get_session(db, new.owner, new.session_id)
     waiting = continuations.count_pending(db, new.owner) if enqueue else 0
@@ -38,6 +41,7 @@ def begin(
     )
     if begun.created:
         continuations.insert_continuation(db, key, begun.continuation, state.cursor, begun.lease)
+    waiting_rows.remove_fired(db, new.owner, fires)
     turn = None
     if begun.lease.worker is not None:
         window = None if known else messages.get_window(db, session)

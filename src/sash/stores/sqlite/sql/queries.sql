@@ -39,9 +39,11 @@ WHERE s.key = ifnull(
      ORDER BY id DESC LIMIT 1));
 
 -- name: idle_sessions
--- Active sessions without a change since then, each with its key and the number of turns that hold it.
+-- Active sessions without a change since then, each with its key and the number of turns that hold it, with its
+-- waiting turns.
 SELECT s.key, (SELECT count(*) FROM continuations INDEXED BY holders
-     WHERE session = s.key AND status IN ('running', 'awaiting_approval')),
+     WHERE session = s.key AND status IN ('running', 'awaiting_approval'))
+     + (SELECT count(*) FROM waiting_turns WHERE session = s.key),
     s.status, s.updated_at, s.version
 FROM sessions AS s WHERE s.status = 'active' AND s.updated_at < :before;
 
@@ -445,9 +447,9 @@ UPDATE indexed SET row = ?;
 
 -- name: evicted_messages
 -- Newest first. The reader stops at the first message that the index contains.
-SELECT m.row, iif(json_valid(m.body), json_extract(m.body, '$.role'), NULL), m.position, m.continuation_id, m.body,
-    iif(json_valid(m.body), json_extract(m.body, '$.content'), NULL)
+SELECT m.row, iif(json_valid(m.body), json_extract(m.body, '$.role'), NULL), t.text
 FROM cuts AS c CROSS JOIN messages AS m ON m.session = c.session AND m.position < c.window_from
+    CROSS JOIN messages_as_text AS t ON t.row = m.row
 WHERE c.session = :session AND NOT EXISTS (SELECT 1 FROM json_each(iif(json_valid(c.kept), c.kept, '[]')) WHERE value = m.position)
 ORDER BY m.position DESC;
 
@@ -468,13 +470,42 @@ WHERE said MATCH :words AND rank MATCH 'bm25(0.0, 1.0)' AND s.owner = :owner
     AND iif(json_valid(m.body), json_extract(m.body, '$.role') <> 'tool', 1)
 ORDER BY rank LIMIT :limit;
 
--- name: recall
--- The index returns the newest matches first. So the limit and the window bound the cost.
-SELECT m.position, m.continuation_id, m.body, iif(json_valid(m.body), json_extract(m.body, '$.content'), NULL)
-FROM said CROSS JOIN messages AS m ON m.row = said.rowid CROSS JOIN cuts AS c ON c.session = m.session
-WHERE said MATCH :words AND m.session = :session AND m.position < c.window_from
-    AND NOT EXISTS (SELECT 1 FROM json_each(iif(json_valid(c.kept), c.kept, '[]')) WHERE value = m.position)
-ORDER BY said.rowid DESC LIMIT :limit;
+-- name: evicted_until
+-- The position and the row of the first message behind the evicted ones, and the positions before it that are kept.
+SELECT c.window_from, iif(json_valid(c.kept), c.kept, '[]'), ifnull((SELECT m.row FROM messages AS m
+    WHERE m.session = c.session AND m.position >= c.window_from ORDER BY m.position LIMIT 1), 9223372036854775807)
+FROM cuts AS c WHERE c.session = :session;
+
+-- name: rows_at
+SELECT m.row FROM json_each(:positions) AS j CROSS JOIN messages AS m ON m.session = :session AND m.position = j.value;
+
+-- name: rows_with_words
+SELECT rowid FROM said WHERE said MATCH :words AND rowid < :until;
+
+-- name: positions_of_rows
+SELECT m.row, m.position FROM json_each(:rows) AS j CROSS JOIN messages AS m ON m.row = j.value
+WHERE m.session = :session;
+
+-- name: messages_at
+SELECT m.position, m.continuation_id, m.body, m.position >= c.window_from
+    OR EXISTS (SELECT 1 FROM json_each(iif(json_valid(c.kept), c.kept, '[]')) WHERE value = m.position)
+FROM json_each(:positions) AS j CROSS JOIN messages AS m ON m.session = :session AND m.position = j.value
+    CROSS JOIN cuts AS c ON c.session = m.session
+ORDER BY m.position;
+
+-- name: places
+-- What was said in evicted messages, without the results of tools: who, when, how long, and whether it is a question.
+SELECT position, role, ifnull(json_extract(body, '$.name'), role), json_extract(body, '$.timestamp'), length(text),
+    substr(text, -20)
+FROM (
+    SELECT m.position, m.body, json_extract(m.body, '$.role') AS role, CASE json_type(m.body, '$.content')
+        WHEN 'array' THEN (SELECT group_concat(CASE type WHEN 'object' THEN json_extract(value, '$.text') END, ' ')
+            FROM json_each(m.body, '$.content'))
+        ELSE json_extract(m.body, '$.content') END AS text
+    FROM json_each(:positions) AS j CROSS JOIN messages AS m ON m.session = :session AND m.position = j.value
+    WHERE json_valid(m.body)
+)
+WHERE role IN ('user', 'assistant') AND text <> '';
 
 -- name: turn_stats
 -- `:owner` may be NULL for all owners.
@@ -519,6 +550,28 @@ ON CONFLICT DO UPDATE SET version = excluded.version, body = excluded.body;
 
 -- name: erase_owner_notes
 DELETE FROM owner_notes WHERE owner = ?;
+
+-- name: insert_waiting_turn
+INSERT INTO waiting_turns (id, session, body) VALUES (:id, :session, :body);
+
+-- name: update_waiting_turn
+UPDATE waiting_turns SET body = :body WHERE id = :id AND session = (SELECT key FROM sessions WHERE id = :session_id
+    AND owner = :owner);
+
+-- name: delete_waiting_turn
+DELETE FROM waiting_turns WHERE id = :id AND session IN (SELECT key FROM sessions WHERE owner = :owner) RETURNING body;
+
+-- name: delete_waiting_turns
+DELETE FROM waiting_turns WHERE session = ?;
+
+-- name: waiting_turns
+-- `:owner` and `:session_id` may be NULL for all of them.
+SELECT w.body FROM waiting_turns AS w JOIN sessions AS s ON s.key = w.session
+WHERE s.owner <> '' AND (:owner IS NULL OR s.owner = :owner) AND (:session_id IS NULL OR s.id = :session_id)
+ORDER BY w.id;
+
+-- name: is_waiting_turn
+SELECT EXISTS (SELECT 1 FROM waiting_turns WHERE id = :id AND session = :session);
 
 -- name: insert_vector
 INSERT INTO vectors (session, position, model, data) VALUES (?, ?, ?, ?)

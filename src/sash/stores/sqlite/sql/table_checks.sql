@@ -35,6 +35,10 @@ FROM vectors AS t LEFT JOIN sessions AS s ON s.key = t.session WHERE s.status IS
 SELECT 'rowid = ' || t.rowid, s.id, t.id, t.owner, s.owner, t.ref, t.data
 FROM artifacts AS t LEFT JOIN sessions AS s ON s.key = t.session WHERE s.status IS NOT 'hidden';
 
+-- name: waiting_turns
+SELECT 'rowid = ' || t.rowid, s.id, t.id, s.owner, s.id, t.body
+FROM waiting_turns AS t LEFT JOIN sessions AS s ON s.key = t.session WHERE s.status IS NOT 'hidden';
+
 -- name: spent
 SELECT 'hex(owner) = ''' || hex(owner) || ''' AND hex(at) = ''' || hex(at) || '''', NULL, owner, at, usd FROM spent;
 
