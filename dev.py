@@ -19,7 +19,7 @@ BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 STAMP = VENV / "sash-setup.json"
 # `test --fast` runs these folders of tests, without the slow files.
 FAST_FOLDERS = ("contract", "home", "intents", "models", "runtime", "unit")
-SLOW_FILES = ("home/test_demo_home.py", "intents/test_languages.py", "models/test_offline_house.py")
+SLOW_FILES = ("home/test_demo_home.py", "intents/test_languages.py")
 CORES = os.cpu_count() or 1
 MEMORY_FOLDER = Path("/dev/shm")
 MIN_FREE_MEMORY_BYTES = 1 << 30

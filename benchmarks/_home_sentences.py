@@ -48,7 +48,7 @@ class HomeOfSize:
 
     def __init__(self, runtime: Runtime, session: Session) -> None:
         self._runtime, self._session = runtime, session
-        self._intents: HomeIntents = runtime._home_intents  # type: ignore[assignment]  # noqa: SLF001
+        self._intents: HomeIntents = runtime._everyday  # type: ignore[assignment]  # noqa: SLF001
         self._tools = runtime._parts.tools.names  # noqa: SLF001
 
     @classmethod

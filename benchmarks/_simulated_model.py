@@ -17,6 +17,7 @@ from sash.home.briefing import MIN_CHANGE_RATIO
 from sash.home.history import parse_number
 from sash.home.index import HomeIndex
 from sash.home.live_home import LiveHome
+from sash.home.state_text import StateText, read_state_text
 from sash.intents.home_intents import HomeIntents
 from sash.intents.memory_intents import MemoryIntents
 from sash.ports.home import State
@@ -40,9 +41,10 @@ PERMISSIVE = SessionPolicy(
 )
 LOOKUP_TOOLS = frozenset({"search_index", "get_states"})
 
-HOME_OVERVIEW = re.compile(r"The house \(.*?\) at \w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)\.")
+HOME_OVERVIEW = re.compile(r"The home .*? at \w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)\.")
 _CHANGES = re.compile(r"<context>\n(.*?)\n</context>\n\n\[\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)\] ", re.S)
-_STATE = re.compile(r"\b([a-z_]+\.[a-z0-9_]+)(?: “[^”]*”)? ([^\s;]+)")
+_STATE = re.compile(r"\b([a-z_]+\.[a-z0-9_]+)(?: “[^”]*”)?(?: ((?:[a-z_]+, )?[^;\n]+))?(?=;|$)", re.M)
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
 class SimulatedModel:
@@ -90,7 +92,7 @@ class SimulatedModel:
         believed = {entity_id: states.get(entity_id) for entity_id in entity_ids}
         self.incomplete_answers += None in believed.values()
         self.wrong_answers += any(
-            state is not None and not _is_correct(state, self._index.get_state(entity_id))
+            state is not None and not _is_correct(state, read_state_text(self._index, entity_id))
             for entity_id, state in believed.items()
         )
 
@@ -117,16 +119,25 @@ def _read_states(messages: Sequence[Message], own: Sequence[Message]) -> dict[st
             and message["content"].startswith("{")
         ):
             found = json.loads(message["content"]).get("entities", ())
-            states |= {entity["entity_id"]: entity["state"] for entity in found}
+            states |= {entity["entity_id"]: entity.get("state", "") for entity in found}
     return states
 
 
-def _is_correct(believed: str, state: str) -> bool:
+def _is_correct(believed: str, state: StateText) -> bool:
     """Return True if a believed state is correct. Small changes of numbers are not part of the prompt."""
-    one, other = parse_number(believed), parse_number(state)
-    if one is None or other is None:
-        return believed == state
-    return abs(one - other) <= MIN_CHANGE_RATIO * max(abs(one), 1.0) * 1.001
+    believed = believed.removesuffix(f" {state.unit}")
+    if believed == state.text:
+        return True
+    one, rest = _split_number(believed)
+    if one is None or state.measured is None or rest != _split_number(state.text)[1]:
+        return False
+    return abs(one - state.measured) <= MIN_CHANGE_RATIO * max(abs(one), 1.0) * 1.001
+
+
+def _split_number(text: str) -> tuple[float | None, str]:
+    """Return the first number of a state, and the state without it."""
+    found = _NUMBER.search(text)
+    return (float(found[0]), text.replace(found[0], "", 1)) if found else (None, text)
 
 
 @dataclass(frozen=True)

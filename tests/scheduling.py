@@ -12,6 +12,7 @@ from xdist.scheduler import LoadScopeScheduling
 GROUPS = (
     re.compile(r"tests/ha/test_integration"),  # one Home Assistant with the integration
     re.compile(r"tests/ha/test_(?:house|remote)"),  # one Home Assistant
+    re.compile(r"tests/ha/test_answers"),  # one Home Assistant with the house of the table
     re.compile(r"tests/browser/(test_\w+)"),  # a browser, and a server
     re.compile(r"tests/intents/test_languages\.py::.*(\[[\w-]+\])$"),  # the grammar of a language
 )

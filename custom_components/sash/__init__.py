@@ -24,6 +24,7 @@ with pause_collection():
     from .announcer import Announcer
     from .const import CONF_PROVIDER, DOMAIN, PROVIDER_LOCAL, SUBENTRY_AI_TASK, SUBENTRY_CONVERSATION
     from .database_files import find_database
+    from .device_timers import DeviceTimers
     from .entry_data import SashConfigEntry, SashData
     from .foreign_turns import ForeignTurns
     from .hass_home import HassHome
@@ -80,6 +81,7 @@ async def async_setup_entry(hass: HomeAssistant, entry: SashConfigEntry) -> bool
         sentences.make_tools(),
         home=HassHome(hass),
         household=HOUSE,
+        first_intents=[DeviceTimers(hass, sentences)],
         more_intents=[sentences],
         turn_tools=llm_apis.find_tools,
         partial_interval_s=PARTIAL_INTERVAL_S,

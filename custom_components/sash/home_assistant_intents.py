@@ -5,7 +5,7 @@ journal has the call, and nothing happens twice after a crash. Home Assistant as
 handles a sentence that acts only if the policy of the session allows its services without asking.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from hassil.recognize import RecognizeResult
@@ -81,8 +81,10 @@ class HomeAssistantIntents:
             is_local=True,
         )
 
-    async def understand(self, utterance: Utterance) -> Answer | None:
-        """Return a call of one of the tools, and after it what Home Assistant says."""
+    async def understand(
+        self, utterance: Utterance, accepts: Callable[[RecognizeResult], bool] = lambda found: True
+    ) -> Answer | None:
+        """Return a call of a tool for a meaning that is accepted, and after it what Home Assistant says."""
         agent_id = find_agent_id(utterance.session)
         options = None if agent_id is None else self._agents.get(agent_id)
         if options is None or not options.uses_home_assistant_intents or not TOOLS & utterance.tools:
@@ -93,8 +95,10 @@ class HomeAssistantIntents:
             return None
         language = utterance.language or self._hass.config.language
         found = await self._recognize(utterance.text, language, utterance.caller)
-        tool = None if found is None else self._choose_tool(found, utterance.session, utterance.caller)
-        if found is None or tool is None:
+        if found is None or not accepts(found):
+            return None
+        tool = self._choose_tool(found, utterance.session, utterance.caller)
+        if tool is None:
             return None
         return make_local_call(tool, sentence=utterance.text, language=language, intent=found.intent.name)
 

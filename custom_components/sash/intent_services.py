@@ -12,6 +12,7 @@ from typing import Final
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import intent
 
+TIMER_STATUS: Final = "HassTimerStatus"
 # Intents that read something and change nothing.
 QUESTIONS: Final = frozenset(
     {
@@ -21,7 +22,7 @@ QUESTIONS: Final = frozenset(
         "HassGetState",
         "HassGetWeather",
         "HassShoppingListLastItems",
-        "HassTimerStatus",
+        TIMER_STATUS,
     }
 )
 

@@ -1,4 +1,7 @@
-"""Turns that outlive their pipeline: those with an early answer, and those that wait for an approval."""
+"""Turns without a pipeline that waits for them.
+
+These are turns with an early answer, turns that wait for an approval, and what was asked for a later time.
+"""
 
 import logging
 from collections.abc import Callable
@@ -17,6 +20,7 @@ from sash.values.continuations import Continuation
 from .announcer import Announcer
 from .notification_texts import find_texts
 from .session_scope import SessionPlace, Speaker
+from .speaker import recall_speaker
 from .turn_errors import INTERRUPTED, describe_error, describe_failure
 from .turn_signal import find_error_code, follow_turns
 
@@ -50,7 +54,7 @@ class OpenQuestion:
 
 
 class LateTurns:
-    """Follows turns after their pipeline has ended: tells the result, and asks for approvals."""
+    """Follows turns that no pipeline waits for: tells the result, and asks for approvals."""
 
     def __init__(
         self, hass: HomeAssistant, entry: ConfigEntry, runtime: Runtime, announcer: Announcer
@@ -60,6 +64,7 @@ class LateTurns:
         self._runtime = runtime
         self._announcer = announcer
         self._questions: dict[str, OpenQuestion] = {}
+        self._fired: set[str] = set()
 
     @callback
     def open(self) -> Callable[[], None]:
@@ -178,10 +183,31 @@ class LateTurns:
 
     @callback
     def _on_turn(self, result: ContinuationResult) -> None:
-        """Take back the question of a turn that was cancelled or has expired."""
-        question = self._questions.get(result.continuation.id)
-        if question is not None and result.continuation.is_final:
+        """Take back the question of a turn that has ended, and follow a waiting turn that has fired."""
+        turn = result.continuation
+        question = self._questions.get(turn.id)
+        if question is not None and turn.is_final:
             self._close(question)
+        if turn.request.fired is None:
+            return
+        if turn.is_final:
+            self._fired.discard(turn.id)
+        elif turn.id not in self._fired:
+            self._fired.add(turn.id)
+            self._entry.async_create_background_task(
+                self._hass, self._tell_fired(turn), f"sash waiting turn {turn.id}"
+            )
+
+    async def _tell_fired(self, turn: Continuation) -> None:
+        """Tell the user who asked for something later what has become of it."""
+        try:
+            session = await self._runtime.get_session(turn.session_id, owner=turn.owner)
+        except SashError as error:  # The session was deleted, or the runtime is closed.
+            _LOGGER.info("the result of turn %s cannot be told: %s", turn.id, error.message)
+            return
+        speaker = recall_speaker(self._hass, turn.request.caller)
+        language = turn.request.language or self._hass.config.language
+        await self._tell_result(turn, SessionPlace(turn.owner, session.name), speaker, language)
 
     async def _tell_result(
         self, turn: Continuation, place: SessionPlace, speaker: Speaker, language: str
@@ -191,7 +217,8 @@ class LateTurns:
         except SashError as error:  # The session was deleted, or the runtime is closed.
             _LOGGER.info("the result of turn %s cannot be told: %s", turn.id, error.message)
             return
-        if result.status == "interrupted" and find_error_code(result) is None:
+        has_stopped = result.continuation.is_final or result.waiting_calls or find_error_code(result)
+        if not has_stopped:
             return  # The entry is being unloaded. `recovered_turns` goes on when it is loaded again.
         tag = f"sash_{turn.id}"
         if result.waiting_calls:

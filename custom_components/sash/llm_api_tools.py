@@ -31,7 +31,7 @@ from sash.values.sessions import UNLIMITED, Session
 from .agent_options import AgentOptions
 from .const import DOMAIN
 from .hass_home.turn_contexts import make_context
-from .intent_services import DELAYED_COMMAND, QUESTIONS, TIMERS, find_services, is_users_own
+from .intent_services import DELAYED_COMMAND, QUESTIONS, TIMER_STATUS, TIMERS, find_services, is_users_own
 from .llm_contexts import make_llm_context
 from .session_scope import find_agent_id
 from .tool_schema import make_input_schema
@@ -45,7 +45,7 @@ KEPT_INTENTS = frozenset(
         "HassListCompleteItem",
         "HassListRemoveItem",
         "HassMediaSearchAndPlay",
-        "HassTimerStatus",
+        TIMER_STATUS,
         "HassVacuumCleanArea",
     }
 )

@@ -17,36 +17,38 @@ _TEXTS = {
     "en": NotificationTexts(
         "Yes",
         "No",
-        "To answer, run the action `sash.approve` with `continuation_id: {turn_id}`, and `approved: true` or `false`.",
+        "Answer on the page “Sash” in the sidebar. Or run the action `sash.approve` with `continuation_id: "
+        "{turn_id}`, and `approved: true` or `false`.",
     ),
     "de": NotificationTexts(
         "Ja",
         "Nein",
-        "Zum Antworten die Aktion `sash.approve` mit `continuation_id: {turn_id}` und `approved: true` oder `false` "
-        "ausführen.",
+        "Antworte auf der Seite „Sash“ in der Seitenleiste. Oder führe die Aktion `sash.approve` mit "
+        "`continuation_id: {turn_id}` und `approved: true` oder `false` aus.",
     ),
     "es": NotificationTexts(
         "Sí",
         "No",
-        "Para responder, ejecuta la acción `sash.approve` con `continuation_id: {turn_id}` y `approved: true` o "
-        "`false`.",
+        "Responde en la página «Sash» de la barra lateral. O ejecuta la acción `sash.approve` con "
+        "`continuation_id: {turn_id}` y `approved: true` o `false`.",
     ),
     "fr": NotificationTexts(
         "Oui",
         "Non",
-        "Pour répondre, exécutez l'action `sash.approve` avec `continuation_id: {turn_id}` et `approved: true` ou "
-        "`false`.",
+        "Répondez sur la page « Sash » de la barre latérale. Ou exécutez l'action `sash.approve` avec "
+        "`continuation_id: {turn_id}` et `approved: true` ou `false`.",
     ),
     "it": NotificationTexts(
         "Sì",
         "No",
-        "Per rispondere, esegui l'azione `sash.approve` con `continuation_id: {turn_id}` e `approved: true` o `false`.",
+        "Rispondi nella pagina “Sash” della barra laterale. Oppure esegui l'azione `sash.approve` con "
+        "`continuation_id: {turn_id}` e `approved: true` o `false`.",
     ),
     "nl": NotificationTexts(
         "Ja",
         "Nee",
-        "Voer om te antwoorden de actie `sash.approve` uit met `continuation_id: {turn_id}` en `approved: true` of "
-        "`false`.",
+        "Antwoord op de pagina „Sash” in de zijbalk. Of voer de actie `sash.approve` uit met "
+        "`continuation_id: {turn_id}` en `approved: true` of `false`.",
     ),
 }
 

@@ -17,11 +17,11 @@ from sash.app.access import SCOPES, Caller
 from sash.app.caller_view import CallerShown
 from sash.app.service import AgentService
 from sash.engine.runtime import Runtime
-from sash.errors import InvalidConfig, PolicyExceedsOperator, SashError
+from sash.errors import InvalidConfig, InvalidInput, PolicyExceedsOperator, SashError
 from sash.ports.store import Bundle
 from sash.values.continuations import Continuation
 from sash.values.requests import Approve, Ask, SendMessage, StartSession, UpdateSession
-from sash.values.sessions import Session
+from sash.values.sessions import Session, SessionPolicy
 
 from .agent import Agent, make_caller
 from .late_turns import LateTurns
@@ -95,18 +95,26 @@ class PageService(AgentService):
 
     @override
     async def put_question(
-        self, caller: Caller, question: Ask, *, preferences: dict[str, Any] | None = None
+        self,
+        caller: Caller,
+        question: Ask,
+        *,
+        policy: SessionPolicy | None = None,
+        preferences: dict[str, Any] | None = None,
+        area: str | None = None,
     ) -> Continuation:
         caller.need("converse")
         caller.need("read")
         _refuse_settings(question)
+        if policy is not None:
+            raise InvalidInput("the settings of the agent say what it may do: leave the policy out")
         user = cast(PageCaller, caller)
         instructions = self._write_instructions(user.agent, user)
         sent = SendMessage(message=question.message, allow_tools=question.allow_tools)
         sent = await user.agent.complete(sent, user.speaker, self._make_llm_context(user))
         session = await user.agent.start(
             user.owner,
-            StartSession(preferences=preferences),
+            StartSession(preferences=preferences, area=area),
             instructions,
             is_one_question=not question.keep,
         )

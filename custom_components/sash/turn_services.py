@@ -9,7 +9,7 @@ from homeassistant.exceptions import HomeAssistantError, ServiceValidationError,
 from sash.app.approval_question import write_question
 from sash.engine.turn.continuation_result import ContinuationResult
 from sash.errors import ContinuationFinal
-from sash.intents.undo_intents import choose_undo_sentence
+from sash.intents.undo_sentence import choose_undo_sentence
 from sash.values.requests import SendMessage
 from sash.values.sessions import Session
 

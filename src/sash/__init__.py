@@ -87,6 +87,7 @@ if TYPE_CHECKING:
         ToolCall,
         ToolResult,
         UnknownStep,
+        WaitingTurnFired,
     )
 
 __version__ = "0.1.0"
@@ -185,6 +186,7 @@ _MODULES = {
     "Usage": "ports.model",
     "Utterance": "ports.intents",
     "Vocabulary": "intents.vocabulary",
+    "WaitingTurnFired": "values.steps",
     "WindowLimits": "values.sessions",
     "count_text": "memory.tokens",
     "demo_home": "demo.demo_home",
@@ -284,6 +286,7 @@ __all__ = [
     "Usage",
     "Utterance",
     "Vocabulary",
+    "WaitingTurnFired",
     "WindowLimits",
     "__version__",
     "count_text",

@@ -242,6 +242,22 @@ class NotAwaitingApproval(InvalidInput):
     code = "not_awaiting_approval"
 
 
+class WaitingTurnNotFound(SashError):
+    """The owner has no waiting turn with this id: it has fired, was cancelled, or never existed."""
+
+    code = "waiting_turn_not_found"
+
+
+@dataclass(eq=False, kw_only=True)
+class TooManyWaitingTurns(SashError):
+    """The session has the maximum number of waiting turns."""
+
+    code = "too_many_waiting_turns"
+
+    session_id: str | None = None
+    limit: int | None = None
+
+
 @dataclass(eq=False, kw_only=True)
 class MessageNotFound(SashError):
     """The session has no message with this id."""

@@ -17,6 +17,8 @@ INTERNAL = re.compile(
 # An answer that lists states, or finds nothing, is not what was asked for.
 EVASIVE = re.compile(r"i cannot find|finde ich .{0,80}nicht|\): ", re.I)
 SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n")
+# Services that only read.
+READING = (".get_items", ".get_forecasts", ".get_events")
 NUMBER_TOLERANCE = 0.02
 COLOUR_TOLERANCE = 10
 
@@ -25,8 +27,8 @@ COLOUR_TOLERANCE = 10
 class Heard:
     """The answer to the last sentence, and its effects on the house.
 
-    `changed` are the entities whose state or attributes differ, without computed ones. `calls` are the
-    services that were called. `waiting` describes the turns that wait.
+    `changed` are the entities whose state or attributes differ after the answer, without computed ones. `calls`
+    are the services that were called. `waiting` describes the turns that wait. `states` are those at the end.
     """
 
     answer: str
@@ -65,13 +67,13 @@ def _judge_words(case: Case, heard: Heard) -> str | None:
 def _judge_effect(case: Case, heard: Heard) -> str | None:
     others = heard.changed.difference(case.may_change)
     is_done = bool(heard.calls or others)
-    if is_done and not case.outcomes & {"action", "waits"}:
+    if is_done and not case.outcomes & {"action"}:
         return f"did {', '.join(heard.calls) or 'change'} {', '.join(sorted(others))}"
     if is_done:
         return _judge_action(case, heard, others)
     if case.outcomes == {"action"}:
         return "did nothing"
-    if case.outcomes == {"waits"} and not heard.waiting and case.then is None:
+    if case.outcomes == {"waits"} and not heard.waiting:
         return "does not wait"
     if case.outcomes <= {"asks", "action"} and not heard.answer.rstrip().endswith("?"):
         return "does not ask"

@@ -11,11 +11,13 @@ KINDS = frozenset(
     {
         "answers",
         "approvals",
+        "commands",
         "domains",
         "follow_ups",
         "honest_no",
         "languages",
         "memory",
+        "no_request",
         "offers",
         "only_candidate",
         "plurals",
@@ -23,6 +25,7 @@ KINDS = frozenset(
         "real_home",
         "several_commands",
         "small_talk",
+        "tag_questions",
         "time",
         "why",
     }

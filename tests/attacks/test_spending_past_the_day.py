@@ -14,11 +14,11 @@ from sash.stores.sqlite.store import SqliteStore
 from sash.testing import ScriptedModel, calling
 from sash.values.sessions import UNLIMITED, Budgets, ModelConfig, OperatorLimits, WindowLimits
 from tests.runtime.conftest import clock, make_store, run  # noqa: F401
-from tests.runtime.priced_model import DEAR, DEAR_MODEL, LOOK, PRICE, USED, saying
+from tests.runtime.priced_model import DEAR, DEAR_MODEL, LOOK, ONE_CALL, PRICE, USED, saying
 from tests.runtime.talk import answer, turn
 from tests.runtime.waiting_model import WaitingModel
 
-BUDGETS = Budgets(max_cost_per_day_usd=1.0)
+BUDGETS = Budgets(max_cost_per_day_usd=ONE_CALL)
 DAY_S = 24 * 3600
 
 
@@ -204,7 +204,7 @@ async def test_embeddings_are_paid_for_and_stop_at_the_limit(restart):
         await turn(runtime, session, "a message of some words")
         await runtime.wait_for_background()
     spent = await spent_today(runtime)
-    assert 0.5 < spent <= 1.0
+    assert 0.5 < spent <= ONE_CALL
     made = await runtime.store.vectors("local", session.id)
     runtime = await restart("ok", catalog=catalog, embedder=PaidEmbedder())
     await turn(runtime, session, "a message of some words")

@@ -161,4 +161,4 @@ def test_the_terminal_prints_the_answer_below_the_tool_call(store):
         sent = portal.call(service.send_message, caller, session.id, SendMessage(message="How is the hall?"))
         view.show_end(follower.follow(session.id, sent.id))
     lines = [line.strip() for line in shown.getvalue().splitlines()]
-    assert [line.lstrip("→←><- ") for line in lines[:4]] == ["I look.", "look", "look fine", "All is well."]
+    assert lines[:3] == ["I look.", "· used “look”", "All is well."]

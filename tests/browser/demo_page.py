@@ -109,7 +109,7 @@ def fill(server: PageServer, model: ModelServer) -> dict[str, str]:
         "Turn off the kitchen light",
     ):
         server.say(sessions["long"], sentence)
-    cosy = server.say(sessions["long"], "Please make it cosy in the living room")
+    cosy = server.say(sessions["long"], "Please make the living room cosy for a long evening with a book")
     model.answer = lambda messages: (_ for _ in ()).throw(RuntimeError("simulated"))
     server.say(sessions["error"], "Tell me a story about the sea", time_budget_ms=4000)
     model.answer = answer

@@ -11,7 +11,7 @@ VIEWS = {
     "chat": ("chat", "long", "Turn off the kitchen light"),
     "empty": ("chat", "empty", "What can I do for you?"),
     "error": ("chat", "error", "Tell me a story about the sea"),
-    "approval": ("chat", "approval", "Unlock Front door lock"),
+    "approval": ("chat", "approval", "Unlock the front door lock"),
     "window": ("window", "long", "What would be sent now"),
     "empty-window": ("window", "empty", "What would be sent now"),
     "history": ("history", None, "The plumber"),

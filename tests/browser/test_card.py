@@ -126,10 +126,10 @@ def test_recalled_turns_have_their_words_and_their_colour(page: Page, server: Pa
     server.say(session_id, "The boiler shows the error F28 since Monday")
     for topic in ("bread", "cheese", "olives"):
         server.say(session_id, f"Tell me a story about {topic}")
-    server.say(session_id, "Which error does the boiler show?")
+    server.say(session_id, "How would you explain to the plumber what the error of the boiler was about?")
     card = open_card(page, server, session_id)
     expect(card.locator(".ways")).to_contain_text("had left the window")
-    expect(card.locator(".ways")).to_contain_text("These words found them: error, boiler.")
+    expect(card.locator(".ways")).to_contain_text("These words found them:")
     expect(card.locator(".legend")).to_contain_text("recalled")
 
 
@@ -138,8 +138,8 @@ def test_a_refusal_of_the_policy_has_its_reason(page: Page, server: PageServer, 
     session_id = server.start_session(policy={"allow_actuation": False})
     server.say(session_id, "Make the evening pleasant")
     card = open_card(page, server, session_id)
-    expect(card.locator(".ways .warn")).to_contain_text(
-        "The policy refused an action: I am not allowed to control devices."
+    expect(card.locator(".ways .warn")).to_have_text(
+        "The rules refused an action: controlling devices is turned off here."
     )
     expect(card.locator(".card-actions li")).to_contain_text("not allowed")
 
@@ -169,7 +169,7 @@ def test_a_failed_answer_says_that_its_tokens_are_not_known(
 def test_an_answer_without_a_language_model_says_so(page: Page, tmp_path: Path):
     with PageServer(tmp_path) as server:
         session_id = server.start_session()
-        server.say(session_id, "Tell me about the sea")
+        server.say(session_id, "Mumble jumble")
         card = open_card(page, server, session_id)
         expect(card.locator(".ways")).to_contain_text("No language model is set up.")
         expect(card).to_contain_text("nothing is charged")

@@ -149,7 +149,7 @@ def test_a_turn_is_resumed_after_the_server_was_killed(
     addresses.clear()
     own_server.start()
     model.release()
-    expect(page.get_by_text("Turned on the light", exact=True)).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("Turned on the kitchen ceiling light.", exact=True)).to_be_visible(timeout=60_000)
     turn = page.locator("sash-chat-turn", has_text="Make the evening pleasant")
     turn.get_by_role("button", name="Resume").click(timeout=60_000)
     expect(turn.locator(".markdown")).to_have_text("It is on, as you wished.")
@@ -158,7 +158,9 @@ def test_a_turn_is_resumed_after_the_server_was_killed(
     expect(page.locator("sash-chat-turn .message")).to_have_text(
         ["turn on the kitchen light", "Make the evening pleasant"]
     )
-    expect(page.locator("sash-chat-turn .markdown").first).to_have_text("Turned on the light")
+    expect(page.locator("sash-chat-turn .markdown").first).to_have_text(
+        "Turned on the kitchen ceiling light."
+    )
     assert all(address.endswith(f"after={seen}") for address in addresses), (seen, addresses)
     shown = page.evaluate(
         "document.querySelector('sash-app').shadowRoot.querySelector('sash-transcript').turns"
@@ -213,7 +215,7 @@ def test_a_waiting_message_is_sent_after_the_person_left_the_chat(page: Page, ow
     own_server.start()
     views.get_by_role("link", name="Chat").click()
     expect(page.locator("sash-chat-turn .message")).to_have_text("turn on the kitchen light")
-    expect(page.locator("sash-chat-turn .markdown")).to_have_text("Turned on the light")
+    expect(page.locator("sash-chat-turn .markdown")).to_have_text("Turned on the kitchen ceiling light.")
 
 
 def wait_for_end(server: PageServer, session_id: str) -> None:
@@ -228,8 +230,10 @@ def test_an_approval_is_given(page: Page, own_server: PageServer, model: ModelSe
     open_chat(page, own_server)
     turn = say(page, "Please let the plumber in")
     question = turn.get_by_role("region", name="May I do this?")
-    expect(question).to_contain_text("Unlock Front door lock (lock.front_door, now locked)")
-    expect(question).to_contain_text("lock.unlock needs an approval")
+    expect(question).to_contain_text("Unlock the front door lock?")
+    expect(question).to_contain_text("You are asked because your rules want it for such actions.")
+    expect(question.locator("details")).to_contain_text("lock.unlock needs an approval")
+    expect(question.locator("details > p").first).not_to_be_visible()
     question.get_by_role("button", name="Allow").click()
     expect(turn.locator(".markdown")).to_have_text("The door is open for you.")
     expect(question).to_have_count(0)
@@ -254,10 +258,10 @@ def test_an_approval_is_refused(page: Page, own_server: PageServer, model: Model
 def test_an_action_is_undone(page: Page, own_server: PageServer):
     open_chat(page, own_server)
     turn = say(page, "turn on the kitchen light")
-    expect(turn.locator(".markdown")).to_have_text("Turned on the light")
+    expect(turn.locator(".markdown")).to_have_text("Turned on the kitchen ceiling light.")
     turn.get_by_role("button", name="Undo").click()
     undo = page.locator("sash-chat-turn").nth(1)
-    expect(undo.locator(".markdown")).to_contain_text("Kitchen ceiling light: off")
+    expect(undo.locator(".markdown")).to_contain_text("the kitchen ceiling light is off again")
     first = page.locator("sash-chat-turn").first
     expect(first.locator(".foot")).to_contain_text("taken back")
     expect(page.get_by_role("button", name="Undo")).to_have_count(0)
@@ -353,7 +357,7 @@ def test_an_ended_conversation_can_be_read_only(page: Page, server: PageServer):
     expect(page.get_by_text("This conversation has ended.")).to_be_visible()
     expect(page.get_by_label("Your message")).to_have_count(0)
     expect(page.get_by_role("button", name="Undo")).to_have_count(0)
-    expect(page.locator("sash-chat-turn .markdown")).to_have_text("Turned on the light")
+    expect(page.locator("sash-chat-turn .markdown")).to_have_text("Turned on the kitchen ceiling light.")
 
 
 def test_a_conversation_that_does_not_exist_offers_others(page: Page, server: PageServer):

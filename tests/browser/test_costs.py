@@ -203,7 +203,7 @@ def test_a_waiting_question_is_listed_and_can_be_stopped(
     waiting = page.locator(".turn-list li")
     expect(waiting).to_contain_text(f"Let the plumber in {EVIL}")
     expect(waiting).to_contain_text("waits for your approval")
-    expect(waiting).to_contain_text("It wants to unlock Front door lock")
+    expect(waiting).to_contain_text("Unlock the front door lock?")
     waiting.get_by_role("button", name="Stop").click()
     page.get_by_role("dialog").get_by_role("button", name="Stop it").click()
     expect(page.get_by_text("Nothing waits.")).to_be_visible()

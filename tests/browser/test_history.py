@@ -256,7 +256,7 @@ def test_the_timeline_shows_the_steps_of_a_turn_with_a_tool_call(
 ):
     model.answer = answer
     session = server.start_session(name="Cosy")
-    turn = server.say(session, "Please make it cosy in the living room")
+    turn = server.say(session, "Please make the living room cosy for a long evening with a book")
     page.goto(f"{server.url}/#/turn/{turn['continuation_id']}")
     steps = page.locator(".journal > li")
     expect(steps.first).to_contain_text("Asked")
@@ -276,7 +276,7 @@ def test_the_timeline_shows_the_steps_of_a_turn_with_a_tool_call(
     page.get_by_role("button", name="Close").click()
     page.get_by_role("link", name="Open in the chat").click()
     assert read_session(page) == session
-    expect(page.locator("article.marked")).to_contain_text("make it cosy")
+    expect(page.locator("article.marked")).to_contain_text("living room cosy")
 
 
 def test_a_turn_that_waits_for_an_approval_continues_on_its_page(

@@ -31,5 +31,7 @@ def test_bench_without_a_name_lists_every_benchmark(dev, capsys):
     assert (
         capsys.readouterr()
         .out.rstrip()
-        .endswith("one of: answers, context, fairness, home, home_assistant, page, server, turns, window")
+        .endswith(
+            "one of: answers, context, fairness, home, home_assistant, page, recall, server, turns, window"
+        )
     )

@@ -1,13 +1,16 @@
 """Turns that wait, are interrupted, cancelled, queued, repeated, recorded or amended."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from sash.errors import AnswerCutOff, ModelUnreachable, StoreUnavailable
 from sash.testing import FaultyStore, ScriptedModel, both, calling
+from sash.values.ids import new_id
 from sash.values.requests import Ask
 from sash.values.sessions import SessionPolicy
+from sash.values.waiting_turns import WaitingTurn
 from tests.golden.world import FREE, World, answer, happens, paid, scenario, tool, waiting_tool
 
 ASK_FIRST = SessionPolicy(allow_actuation=True, allowlisted_services=("*",), require_confirmation=("lock",))
@@ -50,6 +53,22 @@ async def event_approval_given(world: World) -> str:
 async def event_approval_refused(world: World) -> str:
     session, turn = await wait_for_approval(world, after="It stays locked.")
     await world.settle(await world.runtime.approve(turn, "c1", False))
+    return session
+
+
+@scenario
+async def event_waiting_turn_fired(world: World) -> str:
+    await world.open()
+    session, now = await world.start(), world.clock.now()
+    due = now + timedelta(minutes=3)
+    tea = WaitingTurn(
+        new_id(), session, "local", "the tea is ready", now, at=due, due_at=due, say="Tea!", asked_in="c"
+    )
+    await world.store.add_waiting_turn(tea)
+    await world.open()
+    world.clock.advance(240.5)
+    for fired in await world.runtime.fire_waiting_turns():
+        await world.settle(fired)
     return session
 
 

@@ -153,7 +153,7 @@ async def furnish(house: House) -> None:
     )
     for area, (_, entity_ids) in zip(areas, AREAS.values(), strict=True):
         for entity_id in entity_ids:
-            await _place(house, entity_id, area["area_id"])
+            await place(house, entity_id, area["area_id"])
     update = {"type": "config/entity_registry/update"}
     await house.ask(
         *({**update, "entity_id": name, "aliases": aliases} for name, aliases in ALIASES.items()),
@@ -170,7 +170,7 @@ async def furnish(house: House) -> None:
     )
 
 
-async def _place(house: House, entity_id: str, area_id: str) -> None:
+async def place(house: House, entity_id: str, area_id: str) -> None:
     """Assign an entity to an area. The only entity of a device gets the area through its device."""
     (entry,) = await house.ask({"type": "config/entity_registry/get", "entity_id": entity_id})
     if entry["device_id"]:

@@ -80,7 +80,7 @@ async def test_an_action_that_is_not_allowed_is_refused(sash_house: SashHouse, m
         "I must not do that.",
         call_tool("call_service", service="climate.turn_off", entity_ids=["climate.hvac"]),
     )
-    await sash_house.converse("Make it cold in here please")
+    await sash_house.converse("Let it feel like winter for a while")
     assert "not allow" in model.requests[-1]["messages"][-1]["content"]
 
 

@@ -250,7 +250,7 @@ class TestPast:
         )
         done = next(entry for entry in entries if "Bed light follows AC" in entry.cause)
         assert (done.name, done.message, done.entity_id) == ("Bed Light", "turned on", "light.bed_light")
-        assert done.cause == "Bed light follows AC, triggered by state of switch.ac"
+        assert done.cause == "Bed light follows AC, triggered by state of switch.ac, by Owner"
         everything = await home.get_logbook(*hour())
         assert [entry.at for entry in everything] == sorted(entry.at for entry in everything)
         assert any(entry.cause == "switch.turn_off by Owner" for entry in everything)

@@ -1,6 +1,7 @@
 """Actions are executed, read back, and undone unless the entities have changed since."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -8,6 +9,7 @@ from sash.errors import HomeUnavailable, InvalidInput, OutcomeUnknown, ServiceFa
 from sash.home.actions import CallOutcome, HomeActions
 from sash.home.expected_effects import is_already_so
 from sash.home.undo import ActionUndo
+from sash.ports.home import ServiceField
 from sash.ports.tools import ToolContext
 from sash.values.continuations import Action
 from sash.values.sessions import Session
@@ -73,7 +75,7 @@ async def test_an_action_is_read_back(room):
             "entity_id": "light.kitchen_ceiling",
             "name": "Kitchen ceiling",
             "before": "off",
-            "after": "on (brightness 102)",
+            "after": "on (40 % bright)",
         }
     ]
     assert acted.before["light.kitchen_ceiling"] == {"state": "off", "attributes": {}}
@@ -116,6 +118,69 @@ async def test_a_state_that_comes_a_moment_later_is_waited_for(room):
     assert (await doing).verified is True
 
 
+def add_arguments(room, *names):
+    service = room.known.services["light.turn_on"]
+    added = {name: ServiceField() for name in names}
+    room.known.services["light.turn_on"] = replace(service, fields=service.fields | added)
+
+
+@pytest.mark.parametrize(
+    ("data", "verified", "after"),
+    [
+        ({"color_name": "red"}, True, "on (100 % bright, red)"),
+        (
+            {"color_name": "light green"},
+            None,
+            "on (100 % bright, orange)",
+        ),  # the lamp shows it in its own way
+        ({"effect": "candle"}, None, "on (100 % bright)"),
+    ],
+)
+async def test_an_effect_that_no_state_can_confirm_is_not_waited_for(room, data, verified, after):
+    room.actions = HomeActions(room.known, read_back_s=20 * WAIT_S)
+    shown = {"red": [255, 0, 0], "light green": [255, 165, 0]}.get(data.get("color_name"))
+
+    async def call_service(service, data, entity_ids=(), **_):
+        room.home.set_state(*entity_ids, "on", brightness=255, color_mode="hs", rgb_color=shown)
+
+    add_arguments(room, "effect", "color_name")
+    room.home.call_service = call_service
+    async with asyncio.timeout(WAIT_S):
+        acted = await room.do("light.turn_on", ["light.living_room"], **data)
+    assert acted.verified is verified
+    assert acted.result["entities"][0]["after"] == after
+
+
+async def test_an_effect_that_changes_no_state_is_waited_for_a_second_at_most(room):
+    room.actions = HomeActions(room.known, read_back_s=20 * WAIT_S)
+    add_arguments(room, "flash")
+
+    async def call_service(service, data, entity_ids=(), **_):
+        assert data == {"flash": "short"}
+
+    room.home.call_service = call_service
+    async with asyncio.timeout(WAIT_S):
+        assert (await room.do("light.turn_on", ["light.kitchen_counter"], flash="short")).verified is None
+
+
+async def test_a_scene_has_no_state_in_results(room):
+    room.home.set_state("scene.movie", "2026-11-16T07:52:19+00:00")
+    acted = await room.do("scene.turn_on", ["scene.movie"])
+    assert acted.result["entities"] == [{"entity_id": "scene.movie", "name": "Movie night"}]
+    arguments = {"service": "scene.turn_on", "entity_ids": ["scene.movie"]}
+    assert "2026" not in str(await room.actions.preview(arguments, room.context))
+
+
+async def test_an_undo_tells_the_attributes_as_a_person_would(room):
+    await room.do("media_player.volume_set", ["media_player.tv"], volume_level=1.0)
+    _, undone = await room.take_back()
+    [player] = undone.result["entities"]
+    assert (player["before"], player["after"]) == (
+        "playing (volume 100 %, source HDMI)",
+        "playing (volume 40 %, source HDMI)",
+    )
+
+
 async def test_a_refused_service_is_an_error_in_the_houses_own_words(room):
     room.home.fail_next("light.turn_on", ServiceFailed("the bulb is broken"))
     with pytest.raises(ServiceFailed, match="the bulb is broken"):
@@ -152,7 +217,14 @@ async def test_a_preview_changes_nothing(room):
     assert await room.actions.preview(arguments, room.context) == {
         "service": "light.turn_on",
         "data": {},
-        "entities": [{"entity_id": "light.kitchen_ceiling", "name": "Kitchen ceiling", "now": "off"}],
+        "entities": [
+            {
+                "entity_id": "light.kitchen_ceiling",
+                "name": "Kitchen ceiling",
+                "aliases": ["Big lamp"],
+                "now": "off",
+            }
+        ],
     }
     assert room.home.calls == []
 

@@ -26,9 +26,9 @@ def test_a_small_house_is_told_whole_by_area():
         "Hall: lock.front_door locked",
         "Kitchen: light.kitchen_ceiling off; light.kitchen_counter on; switch.kettle off; "
         "sensor.kitchen_temperature 21.5 °C",
-        "Living room: climate.living_room “Thermostat” heat; cover.living_room “Blinds” open; "
+        "Living room: climate.living_room “Thermostat” heat, 19.5 → 20 °C; cover.living_room “Blinds” open; "
         "light.living_room “Reading lamp” off; media_player.tv playing",
-        "No area: automation.morning “Good morning” on; scene.movie “Movie night” unknown",
+        "No area: automation.morning “Good morning” on; scene.movie “Movie night”",
     ]
     assert "Thu 2026-01-01 00:00" in text
     assert "secret" not in text.lower()
@@ -92,6 +92,29 @@ def test_a_number_that_has_hardly_moved_is_not_told():
         assert describe_changes(searched, known) == expected
     searched.apply("sensor.kitchen_temperature", state("sensor.kitchen_temperature", "unavailable"))
     assert describe_changes(searched, known) == "changed: sensor.kitchen_temperature unavailable"
+
+
+def test_a_target_temperature_is_told_and_a_drift_is_not():
+    searched = index()
+    known = told(searched)
+    for present, target, expected in (
+        (19.9, 20, ""),
+        (19.9, 20.5, "changed: climate.living_room “Thermostat” heat, 19.9 → 20.5 °C"),
+        (22, 20.5, "changed: climate.living_room “Thermostat” heat, 22 → 20.5 °C"),
+    ):
+        temperatures = {"current_temperature": present, "temperature": target}
+        searched.apply("climate.living_room", state("climate.living_room", "heat", **temperatures))
+        assert describe_changes(searched, known) == expected
+
+
+def test_the_time_of_a_scene_is_not_told():
+    searched = index()
+    known = told(searched)
+    searched.apply("scene.movie", state("scene.movie", "2026-11-16T07:52:19+00:00"))
+    assert describe_changes(searched, known) == ""
+    assert "2026" not in told(searched).text.partition("\n")[2]
+    searched.apply("scene.movie", state("scene.movie", "unavailable"))
+    assert describe_changes(searched, known) == "changed: scene.movie “Movie night” unavailable"
 
 
 def test_new_and_removed_are_told():

@@ -212,6 +212,60 @@ async def test_search_finds_by_state(demo):
     }
 
 
+async def test_binary_sensors_are_read_by_their_device_class(demo):
+    window = "binary_sensor.bedroom_window"
+    found = await demo.call_tool("search_index", {"state": "open", "domain": "binary_sensor"})
+    assert found["total"] == 0
+    demo.home.set_state(window, "on")
+    found = await demo.call_tool("search_index", {"state": "open", "domain": "binary_sensor"})
+    assert [(e["entity_id"], e["state"]) for e in found["entities"]] == [(window, "open")]
+    raw = await demo.call_tool("search_index", {"state": "on", "query": "bedroom window"})
+    assert raw["entities"][0] == found["entities"][0]
+    [read] = (await demo.call_tool("get_states", {"entity_ids": [window]}))["entities"]
+    assert read["state"] == "open"
+    diagnosis = await demo.call_tool("diagnose_entity", {"entity_id": window})
+    assert diagnosis["current_state"] == "open"
+    [history] = (await demo.call_tool("get_history", {"entity_ids": [window]}))["entities"]
+    assert history["state"] == "open"
+    assert set(history["lasted"]) <= {"open", "closed", "unavailable"}
+
+
+async def test_results_show_no_unit_without_a_value_and_no_state_of_a_scene(demo):
+    ids = ["sensor.bathroom_leak_battery", "scene.movie_night", "climate.living_room"]
+    battery, scene, thermostat = (await demo.call_tool("get_states", {"entity_ids": ids}))["entities"]
+    assert (battery["state"], "unit" in battery) == ("unavailable", False)
+    assert "state" not in scene
+    assert thermostat["state"].endswith(" °C") and " → " in thermostat["state"]
+
+
+async def test_the_services_of_a_domain_are_listed_with_their_arguments(demo):
+    listed = await demo.call_tool("list_services", {"domain": "light"})
+    services = {each["service"]: each for each in listed["services"]}
+    assert listed["total"] == len(services) and all(name.startswith("light.") for name in services)
+    assert services["light.turn_on"]["takes_entities"] is True
+    assert services["light.turn_on"]["arguments"]["brightness_pct"].startswith("0 to 100")
+    [forecast] = (await demo.call_tool("list_services", {"domain": "weather"}))["services"]
+    assert "query_service" in forecast["note"] and forecast["arguments"]["type"].startswith("required, ")
+    with pytest.raises(InvalidInput, match=r"no services of 'lihgt'; there are light"):
+        await demo.call_tool("list_services", {"domain": "lihgt"})
+
+
+async def test_the_logbook_tells_the_user_of_a_cause_that_is_not_exposed(demo):
+    at, hidden = demo.clock.now(), "automation.hidden"
+
+    async def get_logbook(start, end, entity_ids=()):
+        lamp = ("Lamp", "turned on", "light.hallway")
+        return [
+            LogbookEntry(at, *lamp, "Hidden one changed to on by Anna", hidden, "Anna"),
+            LogbookEntry(at, *lamp, "Hidden one changed to on", hidden),
+            LogbookEntry(at, *lamp, "light.turn_on by Anna", None, "Anna"),
+        ]
+
+    demo.home.get_logbook = get_logbook
+    entries = (await demo.call_tool("get_logbook"))["entries"]
+    assert [entry.get("cause") for entry in entries] == ["by Anna", None, "light.turn_on by Anna"]
+
+
 async def test_a_word_of_many_letters_is_searched_in_no_time(demo):
     assert (await demo.call_tool("search_index", {"query": "x" * 30_000}))["total"] == 0
     with pytest.raises(EntityNotFound):

@@ -105,6 +105,26 @@ class TestLayout:
         assert (layout.floors[0].name, layout.floors[0].aliases) == ("Ground floor", ("Downstairs",))
         assert (layout.labels, layout.name, layout.language) == ({"cosy": "Cosy"}, "Hub House", "de")
 
+    async def test_an_entity_has_the_labels_of_its_device_and_its_area(self, hub, connect):
+        furnish(hub)
+        bridge, plug, *others = hub.answers["config/device_registry/list"]
+        hub.answers["config/device_registry/list"] = [
+            bridge | {"labels": ["hub"]},
+            plug | {"labels": ["plugs"]},
+            *others,
+        ]
+        kitchen, hall = hub.answers["config/area_registry/list"]
+        hub.answers["config/area_registry/list"] = [
+            kitchen | {"labels": ["food"]},
+            hall | {"labels": ["way"]},
+        ]
+        home, _ = await connect(hub.url)
+        labels = {entity.id: entity.labels for entity in (await home.get_layout()).entities}
+        assert labels["light.lamp"] == ("cosy", "food", "hub")
+        # A sub-device has the labels of its parent. The area of the entity is another than that of its device.
+        assert labels["sensor.gone"] == ("hub", "plugs", "way")
+        assert labels["light.named"] == ()
+
     async def test_automations_groups_and_scenes_depend_on_what_they_use(self, hub, connect):
         furnish(hub)
         home, _ = await connect(hub.url)

@@ -281,7 +281,7 @@ class TestAsking:
             (at(1), "Evening", "triggered by sunset", ""),
             (at(2), "Lamp", "turned on", "light.turn_on by Ada L."),
             (at(3), "Lamp", "turned on", "Lamp changed to off"),
-            (at(4), "light.gone", "turned off", "Evening, triggered by sunset"),
+            (at(4), "light.gone", "turned off", "Evening, triggered by sunset, by Ada"),
         ]
         assert hub.asked[-1]["entity_ids"] == ["light.lamp"]
 

@@ -94,7 +94,6 @@ QUESTIONS = {
     "what's the weather like?": "20 °C and sunny",
     "what time is it?": "2:07 PM",
     "what's the date?": "March 5th, 2026",
-    "never mind": "OK.",
     "hello": "Hello from Home Assistant.",
 }
 

@@ -1,239 +1,166 @@
-"""The offline model with a few fake tools."""
+"""The offline model: it understands no sentences, and says so; it explains tools that did nothing."""
 
+import json
 import socket
-from datetime import UTC
-from time import perf_counter
 
 import pytest
 
 from sash import Runtime
 from sash.models.offline import OfflineModel
-from sash.models.offline.phrases import ENGLISH
+from sash.models.offline.phrases import PHRASES
+from sash.ports.intents import NOT_UNDERSTOOD
 from sash.ports.model import ModelRequest, collect
-from sash.ports.tools import ToolSpec
 from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock
 from sash.values.sessions import WindowLimits
 
-HOUSE = {
-    "light.kitchen": {
-        "entity_id": "light.kitchen",
-        "name": "Kitchen light",
-        "area": "Kitchen",
-        "state": "on",
-    },
-    "sensor.attic": {"entity_id": "sensor.attic", "name": "Attic sensor", "state": "unavailable"},
-}
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+CALL_SERVICE = {"type": "function", "function": {"name": "call_service"}}
 
 
-def tool(name, answer):
-    async def invoke(arguments, context):
-        return answer(arguments)
-
-    return ToolSpec(name, name, {"type": "object"}, invoke, safety="idempotent")
+async def answer(*messages, tools=(), is_spoken=False):
+    model = OfflineModel(is_spoken=is_spoken)
+    return (await collect(model.stream(ModelRequest(list(messages), list(tools))), lambda text: None)).content
 
 
-def search(arguments):
-    words = arguments["query"].lower()
-    return {"entities": [e for e in HOUSE.values() if e["name"].split()[0].lower() in words]}
+def asked(content="turn on the disco"):
+    return {"role": "user", "content": content}
 
 
-def search_names(arguments):
-    return {"entities": [{"entity_id": e["entity_id"]} for e in search(arguments)["entities"]]}
+def result(content, name="call_service"):
+    text = content if isinstance(content, str) else json.dumps(content)
+    return {"role": "tool", "name": name, "content": text, "tool_call_id": "1"}
 
 
-def states(arguments):
-    return {"entities": [HOUSE[key] | {"state": "read"} for key in arguments["entity_ids"]]}
+def spoken_in(language):
+    return {"role": "system", "content": f"The user who speaks now:\nlanguage: {language}"}
 
 
-def diagnose(arguments):
-    return {
-        "entity_id": arguments["entity_id"],
-        "status": "unavailable",
-        "current_state": "unavailable",
-        "root_causes": ["the battery is empty"],
-        "recommendations": [{"description": "change the battery"}],
-    }
+@pytest.mark.parametrize("language", PHRASES)
+async def test_it_says_in_the_language_of_the_user_that_it_understood_nothing(language):
+    said = await answer(spoken_in(language), asked())
+    assert said == f"{PHRASES[language].not_understood} {PHRASES[language].hint}"
+    assert "model" not in said and "Sprachmodell" not in said
 
 
-def errors(arguments):
-    return {"total_incidents": 1, "incidents": [{"message": f"timeout ({arguments['timeframe']})"}]}
+async def test_another_language_is_answered_in_english():
+    assert (await answer(spoken_in("fi"), asked())).startswith("I did not understand that.")
 
 
-TOOLS = [
-    tool("search_index", search),
-    tool("diagnose_entity", diagnose),
-    tool("analyze_errors", errors),
-]
+async def test_its_examples_fit_a_home_only_if_there_is_one():
+    assert "lights" in await answer(asked(), tools=[CALL_SERVICE])
+    assert "lights" not in await answer(asked())
 
 
-@pytest.fixture
-async def talk():
-    opened = []
-
-    async def talk(*messages, tools=TOOLS, window=None, **options):
-        runtime = Runtime(MemoryStore(), tools=tools, clock=FakeClock(), time_zone=UTC)
-        await runtime.open()
-        opened.append(runtime)
-        session = await runtime.start_session(window=window)
-        for message in messages:
-            sent = await runtime.send_message(session.id, message, **options)
-            result = await runtime.await_continuation(sent.id, timeout_s=10)
-            assert result.status == "completed", result.continuation.error
-        return result
-
-    yield talk
-    for runtime in opened:
-        await runtime.close()
+async def test_a_spoken_answer_is_one_short_sentence():
+    assert await answer(spoken_in("nl"), asked(), is_spoken=True) == "Dat heb ik niet begrepen."
 
 
-async def test_questions_about_the_house_are_answered_from_the_tools(talk):
-    result = await talk("Is the kitchen light on?")
-    assert result.response.final_message == "Kitchen light (Kitchen): on"
-    assert [s.type for s in result.steps] == ["plan", "tool_call", "tool_result", "summary"]
-    assert result.continuation.stats.cost_usd == 0
-    assert result.continuation.stats.unpriced_calls == 0
-
-
-async def test_states_are_read_if_the_search_returns_none(talk):
-    tools = [tool("search_index", search_names), tool("get_states", states)]
-    assert (await talk("Is the kitchen light on?", tools=tools)).response.final_message == (
-        "Kitchen light (Kitchen): read"
-    )
-
-
-async def test_an_unknown_entity_is_reported_as_not_found(talk):
-    assert "nothing by that name" in (await talk("Is the pool heated?")).response.final_message
-
-
-async def test_faults_are_diagnosed(talk):
-    said = (await talk("Why is the attic sensor unavailable?")).response.final_message
-    assert "the battery is empty" in said
-    assert "change the battery" in said
+async def test_it_looks_at_no_images():
+    said = await answer(asked([{"type": "text", "text": "What is this?"}, IMAGE]))
+    assert said == "I cannot look at images or listen to recordings."
 
 
 @pytest.mark.parametrize(
-    ("question", "timeframe"),
+    ("content", "language", "said"),
     [
-        ("Were there any errors today?", "24h"),
-        ("errors in the last week", "7d"),
-        ("Any problems in the last hour?", "1h"),
+        ("not done: the user said no", "en", "OK, I will not do that."),
+        ("not done: the user said no", "de", "Gut, ich mache es nicht."),
+        (
+            "not done: I am not allowed to use lock.unlock. Add it to `allowlisted_services`",
+            "en",
+            "I am not allowed to do that. You can allow it in my settings.",
+        ),
+        ("not done: lock.unlock is on the denylist", "en", "I did not do that."),
+        ("failed: light.kitchen did not answer (http://10.0.0.2)", "en", "I tried, but it did not work."),
+        ("failed: timeout", "es", "Lo he intentado, pero no ha funcionado."),
+        ({"dry_run": True, "would": {"service": "light.turn_on"}}, "en", "trial run"),
+        ({"verified": True, "entities": []}, "en", "Done."),
+        ({"verified": None, "entities": []}, "en", "Done. I cannot see the effect myself."),
+        ({"verified": False, "entities": []}, "en", "I tried, but I do not see the effect yet."),
+        ({"verified": False, "entities": []}, "it", "Ho provato, ma non vedo ancora l'effetto."),
     ],
 )
-async def test_errors_are_looked_up(talk, question, timeframe):
-    assert f"timeout ({timeframe})" in (await talk(question)).response.final_message
+async def test_a_tool_that_did_nothing_is_explained_without_internal_words(content, language, said):
+    answered = await answer(spoken_in(language), asked(), result(content))
+    assert said in answered
+    assert not any(word in answered for word in ("`", "_", "http", "light.", "lock."))
 
 
-async def test_earlier_statements_are_found_in_the_window_and_after_eviction(talk):
-    small = [f"this is talk number {n}" for n in range(8)]
-    asked = "What did I say about the boiler?"
-    for window, chatter in ((None, ()), (WindowLimits(max_turns=3), small)):
-        said = (
-            await talk("The boiler leaks at the valve", *chatter, asked, window=window)
-        ).response.final_message
-        assert "you: The boiler leaks at the valve" in said
-    assert "2026-01-01 00:00, you" in said
-    assert (
-        "nothing about that" in (await talk("hello", "What did I say about dragons?")).response.final_message
-    )
+async def test_a_result_that_is_no_action_is_not_claimed_as_one():
+    understood_nothing = result(NOT_UNDERSTOOD, "local_engine")
+    read_something = result({"entities": [{"entity_id": "light.kitchen"}]}, "get_states")
+    for message in (understood_nothing, read_something, result("odd"), result([1, 2]), result({})):
+        said = await answer(asked(), message)
+        assert said.startswith(("I did not understand that.", "Done. I cannot see")), message
+    assert (await answer(asked(), understood_nothing)).startswith("I did not understand that.")
 
 
-async def test_noted_facts_are_quoted(talk):
-    said = await talk("remember that the bins go out on Monday", "What do you remember about the bins?")
-    assert "the bins go out on Monday" in said.response.final_message
-    everything = await talk("remember that I like tea", "What do you know about me?")
-    assert "I like tea" in everything.response.final_message
+async def test_results_of_earlier_turns_do_not_count():
+    earlier = [asked("turn on the light"), result({"verified": True, "entities": []})]
+    assert (await answer(*earlier, asked("blorfl"))).startswith("I did not understand that.")
 
 
-async def test_it_knows_the_time(talk):
-    assert (await talk("What time is it?")).response.final_message == "It is Thursday, 2026-01-01 00:00."
-
-
-async def test_other_requests_are_refused(talk):
-    assert (await talk("Write me a poem about autumn")).response.final_message == ENGLISH.cannot_answer
-    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
-    assert (
-        await talk("Look at this", attachments=[image])
-    ).response.final_message == ENGLISH.cannot_see_media
-    assert (
-        await talk("Is the kitchen light on?", allow_tools=False)
-    ).response.final_message == ENGLISH.cannot_answer
-
-
-async def test_answers_are_deterministic_and_need_no_network(talk, monkeypatch):
+async def test_answers_are_the_same_each_time_and_need_no_network(monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("the network was used")
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
-    request = ModelRequest([{"role": "user", "content": "Is it warm?"}])
-    first, second = [await collect(OfflineModel().stream(request), lambda text: None) for _ in range(2)]
-    assert first == second
+    assert await answer(asked()) == await answer(asked())
+
+
+@pytest.fixture
+async def talk():
+    """Say sentences in a session without a home, and return the last answer."""
+    async with Runtime(MemoryStore(), clock=FakeClock()) as runtime:
+
+        async def talk(*messages, window=None, **options):
+            session = await runtime.start_session(window=window)
+            for message in messages:
+                sent = await runtime.send_message(session.id, message, **options)
+                result = await runtime.await_continuation(sent.id, timeout_s=10)
+                assert result.status == "completed", result.continuation.error
+            talk.result = result
+            return result.response.final_message
+
+        yield talk
+
+
+async def test_a_turn_that_nothing_understood_costs_nothing(talk):
+    assert (await talk("Write me a poem about autumn")).startswith("I did not understand that.")
+    stats = talk.result.continuation.stats
+    assert (stats.cost_usd, stats.unpriced_calls) == (0, 0)
+
+
+async def test_talk_needs_no_home(talk):
+    assert (await talk("hello")).startswith("Hello!")
+    assert await talk("What time is it?") == "It is 0:00."
+    assert "home" not in await talk("what can you do?")
+    assert "home" not in await talk("who are you?")
+    assert (await talk("turn on the light")).startswith("I did not understand that.")
 
 
 @pytest.mark.parametrize(
-    "result", ["failed: the house is away", 5, [1, 2], {"odd": 1}, {"entities": "x"}, {}]
+    ("told", "question", "said"),
+    [
+        ("remember that the bins go out on Monday", "When do the bins go out?", "bins go out on Monday"),
+        ("remember that I like tea", "What do you know about me?", "you like tea"),
+        ("remember that my favourite colour is blue", "What is my favourite colour?", "blue"),
+        (
+            "The boiler leaks at the valve",
+            "What did I say about the boiler?",
+            "The boiler leaks at the valve",
+        ),
+        ("My dog is called Rex.", "What is my dog called?", "Rex"),
+        ("Guten Tag", "Was habe ich zuerst gesagt?", "Guten Tag"),
+    ],
 )
-async def test_odd_tool_results_cause_no_error(talk, result):
-    said = (await talk("Is the kitchen light on?", tools=[tool("search_index", lambda a: result)])).response
-    assert said.final_message
+async def test_notes_and_earlier_sentences_are_found_without_a_home(talk, told, question, said):
+    chatter = [f"this is talk number {n}" for n in range(6)]
+    for window, between in ((None, ()), (WindowLimits(max_turns=3), chatter)):
+        assert said in await talk(told, *between, question, window=window)
 
 
-async def test_questions_about_the_speaker_use_recall(talk):
-    told = "remember that my favourite colour is blue"
-    assert "blue" in (await talk(told, "What is my favourite colour?")).response.final_message
-    assert (
-        "Rex" in (await talk("My dog is called Rex.", "What did I say about the dog?")).response.final_message
-    )
-    assert "blue" in (await talk(told, "What do you remember?")).response.final_message
-
-
-@pytest.mark.parametrize("question", ["What is 2+2?", "Who are you?", "Remind me to take out the trash"])
-async def test_questions_about_other_topics_are_refused(talk, question):
-    assert ENGLISH.cannot_answer in (await talk(question)).response.final_message
-
-
-@pytest.mark.parametrize("question", ["What is my favourite colour?", "What do you remember about colours?"])
-async def test_tool_results_are_never_quoted_as_statements(talk, question):
-    """A window of a few turns has lost the looking up, which is about the same words."""
-
-    def find(arguments):
-        return {"entities": [HOUSE["light.kitchen"] | {"name": f"colour lamp {n}"} for n in range(40)]}
-
-    asked = ["Is the favourite colour lamp on?", *(f"this is talk number {n}" for n in range(8))]
-    told = "remember that my favourite colour is blue"
-    said = await talk(
-        *asked, told, question, tools=[tool("search_index", find)], window=WindowLimits(max_turns=3)
-    )
-    assert "I was asked to remember: my favourite colour is blue" in said.response.final_message
-    assert '"entities"' not in said.response.final_message
-    assert "{" not in said.response.final_message
-
-
-async def test_a_statement_is_quoted_once_and_shortened(talk):
-    long = [f"The boiler {n} leaks " + "very " * 200 for n in range(20)]
-    said = await talk("The boiler leaks", "The boiler leaks", *long, "What did I say about the boiler?")
-    lines = said.response.final_message.splitlines()
-    assert len(lines) <= 11
-    assert max(map(len, lines)) < 320
-    assert lines[-1].endswith("more")
-    assert sum(line.endswith("you: The boiler leaks") for line in lines) == 1
-
-
-async def test_statements_of_the_user_in_the_window_are_quoted(talk):
-    said = await talk("My dog is called Rex.", "What is my dog called?", tools=[])
-    assert said.response.final_message.endswith("you: My dog is called Rex.")
-    assert (
-        await talk("My dog is called Rex.", "What is my cat called?", tools=[])
-    ).response.final_message == ENGLISH.cannot_answer
-
-
-async def test_a_state_comes_from_the_home_and_not_from_the_conversation(talk):
-    said = await talk("remember that my kitchen is blue", "Is my kitchen light on?")
-    assert said.response.final_message == "Kitchen light (Kitchen): on"
-
-
-@pytest.mark.parametrize("text", ["was ist ", "what did I say ", "why is the light ", "? ", "a-", "'s"])
-async def test_a_long_text_is_read_quickly(talk, text):
-    started = perf_counter()
-    assert (await talk(text * 10_000)).response.final_message
-    assert perf_counter() - started < 5
+async def test_what_was_never_said_is_not_found(talk):
+    said = await talk("hello", "What did I say about dragons?")
+    assert said == "You have said nothing like that in this conversation."

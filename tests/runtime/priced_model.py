@@ -11,6 +11,8 @@ from sash.values.sessions import ModelConfig
 DEAR = Catalog({"dear": ModelFacts(input_usd=1000, output_usd=2000, cached_usd=100)})
 USED = Usage(input_tokens=1000, output_tokens=100, cached_tokens=500, reasoning_tokens=40, model="dear")
 DEAR_MODEL = ModelConfig(name="dear")
+# A budget that one call can be made with, and no second one after it.
+ONE_CALL = 1.3
 PRICE = 0.5 + 0.05 + 0.2
 
 

@@ -1,5 +1,6 @@
 """No approval is requested for a call that would change nothing: the user is told that it is already so."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -17,11 +18,11 @@ LOCK = calling("call_service", "a", service="lock.lock", entity_ids=["lock.front
 @pytest.mark.parametrize(
     ("sentence", "language", "answer"),
     [
-        ("lock the front door", "en", "Front door is already locked."),
-        ("Schließe Front door ab", "de", "Front door ist bereits abgeschlossen."),
-        ("verrouille Front door", "fr", "C'est déjà le cas : Front door."),
-        ("open the blinds", "en", "Blinds is already open."),
-        ("lås Front door", "sv", "Front door: låst"),
+        ("lock the front door", "en", r"^The front door is already locked\.$"),
+        ("Schließe Front door ab", "de", r"^Die Haustür ist schon abgeschlossen\.$"),
+        ("verrouille Front door", "fr", r"(Front door|porte d'entrée).* déjà"),
+        ("open the blinds", "en", r"^The blinds are already open\.$"),
+        ("lås Front door", "sv", "^Front door: låst$"),
     ],
 )
 async def test_a_sentence_is_answered_without_a_question_and_without_a_model(
@@ -30,7 +31,8 @@ async def test_a_sentence_is_answered_without_a_question_and_without_a_model(
     runtime = await live()
     session = await runtime.start_session(policy=FREE)
     result = await turn(runtime, session, sentence, language=language)
-    assert (result.status, result.response.final_message) == ("completed", answer)
+    assert result.status == "completed"
+    assert re.search(answer, result.response.final_message)
     assert result.response.actions == ()
     assert runtime.house.calls == [] and runtime.model.requests == []
 
@@ -77,7 +79,7 @@ async def test_several_that_are_already_so_are_named(live):
     runtime = await live(home=home)
     session = await runtime.start_session(policy=CAREFUL)
     result = await turn(runtime, session, "turn on the lights in the kitchen")
-    assert result.response.final_message == "Kitchen ceiling, Counter are already on."
+    assert result.response.final_message == "The kitchen ceiling and Counter are already on."
 
 
 async def test_a_call_that_needs_no_approval_is_made(live):

@@ -37,7 +37,9 @@ async def test_a_budget_ends_the_turn_with_what_is_known(run, budgets, reached):
     assert (result.status, result.response.stopped_by) == ("completed", reached)
     expected = {"max_steps": 3, "max_duration_ms": 1, "max_tokens_per_turn": 2}
     assert len(model.requests) == expected[reached]
-    assert reached in result.response.final_message
+    reasons = {"max_steps": "steps", "max_duration_ms": "too long", "max_tokens_per_turn": "too much text"}
+    assert reasons[reached] in result.response.final_message
+    assert reached not in result.response.final_message, "a person does not know the names of settings"
     assert "Looking further." in result.response.final_message
     window = await runtime.store.window("local", session.id)
     calls = {call["id"] for m in window.messages for call in m.tool_calls}

@@ -64,7 +64,7 @@ async def test_nothing_is_extracted_unless_the_operator_wants_it(run):
     for options in ({"model": extracting("A fact.")}, {"model": OfflineModel(), "fact_extraction": True}):
         runtime = await run(**options)
         session = await runtime.start_session()
-        await turn(runtime, session, "My name is Anna")
+        await turn(runtime, session, "Anna is the one who talks")
         await runtime.wait_for_background()
         assert await runtime.list_facts() == ()
         await runtime.close()

@@ -16,14 +16,14 @@ async def test_the_house_is_told_once_and_then_what_changed(live):
             runtime.house.set_state("switch.kettle", "on")
         await turn(runtime, session, message)
     first, second, third, fourth = runtime.model.requests
-    [told] = [text for text in system_texts(first) if text.startswith("The house")]
+    [told] = [text for text in system_texts(first) if text.startswith("The home")]
     assert "light.kitchen_ceiling off" in told
     for request in (second, third, fourth):
         assert told in system_texts(request)
         assert request.messages[: len(first.messages)] == first.messages
     assert third.messages[: len(second.messages)] == second.messages
     asked = third.messages[-1]["content"]
-    assert asked.startswith("<context>\nIn the house, since you were told last:\nchanged: switch.kettle on\n")
+    assert asked.startswith("<context>\nIn the home, since the last message:\nchanged: switch.kettle on\n")
     assert fourth.messages[: len(third.messages)] == third.messages
     assert "<context>" not in fourth.messages[-1]["content"]
 
@@ -68,7 +68,7 @@ async def test_the_house_is_told_anew_when_the_window_is_cut(live):
     ]
     assert cuts
     for request in cuts:
-        [told] = [text for text in system_texts(request) if text.startswith("The house")]
+        [told] = [text for text in system_texts(request) if text.startswith("The home")]
         number = int(said(request)[-1].split()[1])
         assert f"switch.kettle {'on' if number % 2 else 'off'}" in told
         assert not any("<context>" in m["content"] for m in request.messages if m["role"] == "user")
@@ -81,7 +81,7 @@ async def test_the_house_is_told_anew_when_much_has_changed(live, monkeypatch):
     for number in range(6):
         runtime.house.set_state("switch.kettle", "off" if number % 2 else "on")
         await turn(runtime, session, f"story {number} about ghosts")
-    told = [[t for t in system_texts(r) if t.startswith("The house")] for r in runtime.model.requests]
+    told = [[t for t in system_texts(r) if t.startswith("The home")] for r in runtime.model.requests]
     assert len({text for [text] in told}) > 1
     last = runtime.model.requests[-1].messages
     assert sum("<context>" in m["content"] for m in last if m["role"] == "user") < 4

@@ -225,7 +225,12 @@ async def test_a_dry_run_says_what_it_would_do(live):
     shown = json.loads(runtime.model.requests[-1].messages[-1]["content"])
     assert shown["dry_run"] is True
     assert shown["would"]["entities"] == [
-        {"entity_id": "light.kitchen_ceiling", "name": "Kitchen ceiling", "now": "off"}
+        {
+            "entity_id": "light.kitchen_ceiling",
+            "name": "Kitchen ceiling",
+            "aliases": ["Big lamp"],
+            "now": "off",
+        }
     ]
     assert runtime.house.calls == []
 

@@ -27,7 +27,7 @@ async def test_a_house_that_goes_away_mid_turn_leaves_the_turn_with_an_answer(li
     runtime.house.connect()
     async with asyncio.timeout(WAIT_S):
         await runtime.home.wait_until_ready()
-    assert await answer(runtime, session, "is the front door locked?") == "Yes"
+    assert await answer(runtime, session, "is the front door locked?") == "Yes, the front door is locked."
 
 
 async def test_a_turn_while_the_house_is_away_is_told_so(live):

@@ -12,7 +12,7 @@ from sash.testing import ScriptedModel, calling
 from sash.values.owner_notes import OwnerNotes, add_household
 from sash.values.sessions import Budgets, Fact, Pin, WindowLimits
 from tests.home.small_home import house
-from tests.runtime.priced_model import DEAR, DEAR_MODEL, PRICE, USED, a_tool_that_waits, saying
+from tests.runtime.priced_model import DEAR, DEAR_MODEL, ONE_CALL, PRICE, USED, a_tool_that_waits, saying
 from tests.runtime.small_window import SMALL
 from tests.runtime.talk import WAIT_S, system_texts
 
@@ -305,7 +305,7 @@ async def test_a_turn_under_way_of_another_person_counts(run):
     waiting, started, go_on = a_tool_that_waits()
     model = ScriptedModel(replace(calling("wait"), usage=USED), saying("Hello."))
     runtime = await run(model=model, tools=[waiting], catalog=DEAR, household=HOUSE)
-    anna, bob = await start_paid(runtime, "anna", 0.97), await start_paid(runtime, "bob", 0.97)
+    anna, bob = await start_paid(runtime, "anna", ONE_CALL), await start_paid(runtime, "bob", ONE_CALL)
     sent = await runtime.send_message(anna.id, "go", owner="anna")
     await asyncio.wait_for(started.wait(), WAIT_S)
     assert is_stopped(await say(runtime, bob))

@@ -16,7 +16,16 @@ from sash.errors import (
 from sash.ports.model import Usage
 from sash.testing import ScriptedModel, calling
 from sash.values.sessions import Budgets
-from tests.runtime.priced_model import DEAR, DEAR_MODEL, LOOK, PRICE, USED, a_tool_that_waits, saying
+from tests.runtime.priced_model import (
+    DEAR,
+    DEAR_MODEL,
+    LOOK,
+    ONE_CALL,
+    PRICE,
+    USED,
+    a_tool_that_waits,
+    saying,
+)
 from tests.runtime.talk import answer, turn
 
 
@@ -163,7 +172,7 @@ async def test_what_others_spend_is_theirs(run):
     bob = await runtime.start_session(model=DEAR_MODEL, owner="bob")
     sent = await runtime.send_message(bob.id, "go", owner="bob")
     await asyncio.wait_for(started.wait(), 10)
-    mine = await runtime.start_session(budgets=Budgets(max_cost_per_day_usd=0.95), model=DEAR_MODEL)
+    mine = await runtime.start_session(budgets=Budgets(max_cost_per_day_usd=ONE_CALL), model=DEAR_MODEL)
     assert await answer(runtime, mine) == "Hello."
     go_on.set()
     await runtime.await_continuation(sent.id, owner="bob", timeout_s=10)

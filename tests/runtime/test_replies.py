@@ -53,6 +53,26 @@ async def test_a_yes_or_no_answers_the_question(asking, clock, message, outcome,
     assert [text for role, text in await transcript(runtime, session) if role == "user"] == ["switch it on"]
 
 
+async def test_a_yes_that_goes_on_approves_and_starts_the_next_turn(asking):
+    runtime, session, waiting, switch = await asking()
+    result = await reply(runtime, session, "yes, and tell me a joke")
+    approved = await runtime.await_continuation(waiting, timeout_s=WAIT_S)
+    assert (approved.status, switch.count) == ("completed", 1)
+    assert result.continuation.id != waiting and result.response.final_message == "Something else."
+    assert [text for role, text in await transcript(runtime, session) if role == "user"] == [
+        "switch it on",
+        "yes, and tell me a joke",
+    ]
+
+
+async def test_a_yes_that_goes_on_is_too_late_after_a_minute(asking, clock):
+    runtime, session, waiting, switch = await asking()
+    clock.advance(61)
+    await reply(runtime, session, "yes, and tell me a joke")
+    dropped = await runtime.await_continuation(waiting, timeout_s=WAIT_S)
+    assert (dropped.status, switch.count) == ("cancelled", 0)
+
+
 KITCHEN, BEDROOM = TurnCaller(device_id="kitchen"), TurnCaller(device_id="bedroom")
 ANNA, BERT = (TurnCaller(user_id=name, certainty="signed_in") for name in ("anna", "bert"))
 

@@ -66,8 +66,8 @@ async def test_a_reset_drops_digest_and_summary_and_recall_still_finds_the_turns
     shown = "\n".join(system_texts(model.requests[-1]))
     assert "E42" not in shown
     assert "I like tea" in shown
-    found = await runtime.store.recall("local", session.id, ["boiler"])
-    assert [m.message.text for m in found] == ["the boiler code is E42"]
+    found = await runtime.store.find_words("local", session.id, [["boiler"]])
+    assert [*found.found] == [1]
 
 
 async def test_a_busy_or_ended_session_is_not_reset(run):

@@ -85,7 +85,7 @@ async def test_the_prompts_of_a_long_talk_are_exact(run, with_home):
     assert any("Bertha" in str(m) and m.get("volatile") for m in model.sent[-3][0])
     texts = str(model.sent)
     assert "The cat sleeps" in texts
-    assert ("since you were told last" in texts) == with_home
+    assert ("In the home, since the last message" in texts) == with_home
 
 
 @pytest.mark.parametrize("ids", [("one message", "another message"), ("x" * 120 + "1", "x" * 120 + "2")])

@@ -48,10 +48,10 @@ async def test_the_language_of_a_turn_decides_the_language_of_its_answer(home):
                 ("xyzzy", None),
             )
         ]
-    assert said[0] == "Yes"
-    assert said[1] == "Ja"
-    assert "Sprachmodell" in said[2]
-    assert "language model" in said[3]
+    assert said[0] == "Yes, the front door lock is locked."
+    assert said[1].startswith("Ja, ") and "abgeschlossen" in said[1]
+    assert "xyzzy" in said[2] and "in this home" not in said[2]
+    assert "xyzzy" in said[3] and "in other words" in said[3]
 
 
 async def test_the_caller_is_stored_and_reaches_the_home(home):

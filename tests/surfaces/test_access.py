@@ -6,6 +6,7 @@ import pytest
 
 from sash.app.access import SCOPES
 from sash.testing import calling
+from tests.surfaces.promises import promise
 from tests.surfaces.serving import WAIT_S, is_final, listen, problem, serving
 from tests.tools import tool
 
@@ -28,6 +29,9 @@ SCOPED = [
     ("GET", "/v1/continuations/{turn}/prompts", None, "read"),
     ("GET", "/v1/artifacts/{artifact}", None, "read"),
     ("GET", "/v1/stats", None, "read"),
+    ("GET", "/v1/waiting", None, "read"),
+    ("GET", "/v1/sessions/{session}/waiting", None, "read"),
+    ("DELETE", "/v1/waiting/{waiting}", None, "converse"),
     ("GET", "/v1/me", None, "read"),
     ("GET", "/v1/search?q=x", None, "read"),
     ("GET", "/events/{session}", None, "read"),
@@ -84,6 +88,8 @@ async def things(served, headers):
     own_pin = (await ask("POST", "/v1/pins", json={"text": "4711"})).json()["id"]
     added = {"user_message": "4711", "ai_response": "noted"}
     recorded = await ask("POST", "/conversation/turn?conversation_id=home", json=added)
+    owner = (await ask("GET", "/v1/me")).json()["owner"]
+    waiting = await served.runtime.store.add_waiting_turn(promise(session, owner=owner))
     [artifact] = shown["artifacts"]
     [message, *_] = (await ask("GET", f"/v1/sessions/{session}/messages")).json()["messages"]
     return {
@@ -95,6 +101,7 @@ async def things(served, headers):
         "own_fact": own_fact,
         "own_pin": own_pin,
         "artifact": artifact["id"],
+        "waiting": waiting.id,
         "recorded": recorded.json()["turn_id"],
     }
 
@@ -132,7 +139,13 @@ async def test_every_route_of_the_api_is_in_the_list_of_scopes(served):
     schema = (await served.client.get("/openapi.json")).json()
     routes = {(method.upper(), path) for path, item in schema["paths"].items() for method in item}
     open_routes = {("GET", "/health"), ("GET", "/ready")}
-    names = {"session": "session_id", "turn": "continuation_id", "fact": "fact_id", "pin": "pin_id"}
+    names = {
+        "session": "session_id",
+        "turn": "continuation_id",
+        "fact": "fact_id",
+        "pin": "pin_id",
+        "waiting": "waiting_id",
+    }
     names |= {"own_fact": "fact_id", "own_pin": "pin_id"}
     names |= {"message": "message_id", "artifact": "artifact_id", "recorded": "turn_id"}
     listed = {

@@ -12,32 +12,40 @@ from tests.models.wire import Wire, said
 from tests.surfaces.command_line import WAIT_S, list_sessions, model_at, talk
 from tests.surfaces.terminal import CTRL_D, HANGING, Terminal
 
+QUESTION = "Unlock the front door lock?\n"
+
 
 @pytest.mark.parametrize(
     ("says", "outcome"),
     [
-        ("y", "✓ lock.unlock lock.front_door: unlocked  verified"),
-        ("n", "✗ lock.unlock"),
-        ("", "✗ lock.unlock"),
+        ("y", "· unlocked Front door lock"),
+        ("n", "✗ unlock front door  not done"),
+        ("never mind", "✗ unlock front door  not done"),
+        ("Is the front door locked?", "Yes"),
     ],
 )
-async def test_an_approval_question_describes_the_action(cli, says, outcome):
+async def test_the_next_line_answers_or_drops_an_approval_question(cli, says, outcome):
     with Terminal(cli, "chat", "--allow", "lock") as terminal:
         await terminal.say("Unlock the front door")
-        await terminal.until("The agent wants to unlock Front door lock (lock.front_door, now locked)")
-        await terminal.until("lock.unlock needs an approval")
-        await terminal.until("Allow it? [y/N] ")
-        terminal.type("perhaps")
-        await terminal.until("Allow it? [y/N] ")
-        terminal.type(says)
+        await terminal.until(QUESTION)
+        await terminal.until("Any other message drops the question.")
+        await terminal.say(says)
         await terminal.until(outcome)
         await terminal.until("› ")
+
+
+async def test_a_verbose_chat_says_why_it_asks(cli):
+    with Terminal(cli, "chat", "--allow", "lock", "--verbose") as terminal:
+        await terminal.say("Unlock the front door")
+        await terminal.until(QUESTION)
+        await terminal.until("Why it is asked: lock.unlock needs an approval")
 
 
 async def test_ctrl_c_at_a_question_cancels_the_turn(cli):
     with Terminal(cli, "chat", "--allow", "lock") as terminal:
         await terminal.say("Unlock the front door")
-        await terminal.until("Allow it? [y/N] ")
+        await terminal.until(QUESTION)
+        await terminal.until("› ")
         await terminal.interrupt("Cancelled.")
         await terminal.until("› ")
 
@@ -45,15 +53,19 @@ async def test_ctrl_c_at_a_question_cancels_the_turn(cli):
 async def test_an_approval_can_be_given_later(cli):
     with Terminal(cli, "chat", "--allow", "lock") as terminal:
         await terminal.say("Unlock the front door")
-        await terminal.until("Allow it? [y/N] ")
+        await terminal.until(QUESTION)
+        await terminal.until("› ")
         terminal.press(CTRL_D)
         await terminal.until("The turn waits for your approval: `sash resume ")
-        await terminal.quit()
+        assert await terminal.leaves() == 0
     [turn] = json.loads(cli("show", list_sessions(cli)[0]["id"], "--json").stdout)["open_continuations"]
     with Terminal(cli, "resume", turn) as terminal:
-        await terminal.until("Allow it? [y/N] ")
+        await terminal.until("Unlock the front door lock? [y/N] ")
+        terminal.type("perhaps")
+        await terminal.until("Type y for yes or n for no.")
+        await terminal.until("Unlock the front door lock? [y/N] ")
         terminal.type("y")
-        await terminal.until("Unlocking\n")
+        await terminal.until("Unlocked the front door lock.")
         assert await terminal.leaves() == 0
     assert json.loads(cli("show", turn, "--json").stdout)["response"]["actions"][0]["verified"] is True
 
@@ -61,13 +73,13 @@ async def test_an_approval_can_be_given_later(cli):
 async def test_the_next_chat_asks_for_the_missing_approval(cli):
     with Terminal(cli, "chat", "--allow", "lock") as terminal:
         await terminal.say("Unlock the front door")
-        await terminal.until("Allow it? [y/N] ")
+        await terminal.until(QUESTION)
         os.killpg(terminal.process.pid, signal.SIGKILL)
     with Terminal(cli, "chat") as terminal:
         await terminal.until("This turn waits for your approval: Unlock the front door")
-        await terminal.until("Allow it? [y/N] ")
-        terminal.type("y")
-        await terminal.until("✓ lock.unlock lock.front_door: unlocked  verified")
+        await terminal.until(QUESTION)
+        await terminal.say("y")
+        await terminal.until("· unlocked Front door lock")
 
 
 async def test_closing_the_terminal_interrupts_the_turn(cli):
@@ -166,31 +178,15 @@ async def test_a_busy_session_is_explained(cli):
             await terminal.until("This turn is cancelled.")
 
 
-async def test_a_message_to_a_waiting_session_repeats_the_approval_question(cli):
+async def test_a_chat_asks_again_on_request(cli):
     with Terminal(cli, "chat", "--allow", "lock") as terminal:
         await terminal.say("Unlock the front door")
-        await terminal.until("Allow it? [y/N] ")
-        terminal.press(CTRL_D)
-        await terminal.until("or /resume asks for it.")
-        await terminal.say("Is it open now?")
-        await terminal.until("This turn waits for your approval: Unlock the front door")
-        await terminal.until("Allow it? [y/N] ")
-        terminal.press(CTRL_D)
-        await terminal.until("This message was not sent: Is it open now?")
+        await terminal.until(QUESTION)
         await terminal.say("/resume")
         await terminal.until("This turn waits for your approval: Unlock the front door")
-        await terminal.until("Allow it? [y/N] ")
-        terminal.type("y")
-        await terminal.until("✓ lock.unlock lock.front_door: unlocked  verified")
+        await terminal.until(QUESTION)
+        await terminal.say("y")
+        await terminal.until("· unlocked Front door lock")
         await terminal.say("/resume")
         await terminal.until("There is no unfinished turn.")
         assert "busy" not in terminal.shown
-
-
-async def test_an_unclear_answer_is_asked_again(cli):
-    with Terminal(cli, "chat", "--allow", "lock") as terminal:
-        await terminal.say("Unlock the front door")
-        await terminal.until("Allow it? [y/N] ")
-        terminal.type("perhaps")
-        await terminal.until("Type y for yes or n for no.")
-        await terminal.until("Allow it? [y/N] ")

@@ -11,6 +11,7 @@ from tests.models.wire import Reply, Wire, chunk, failed, said
 from tests.surfaces.command_line import (
     NO_HOME,
     SASH,
+    SENTENCE,
     WAIT_S,
     chat_once,
     closed_port,
@@ -21,14 +22,17 @@ from tests.surfaces.command_line import (
 
 def test_ask_prints_only_the_answer(cli):
     done = cli("ask", "Is the front door locked?")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "Yes\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Yes, the front door lock is locked.\n", "")
     assert list_sessions(cli) == []
 
 
 def test_ask_reads_a_pipe_and_prints_json(cli):
     done = cli("ask", "-", "--json", input="Is the front door locked?\n")
     answer = json.loads(done.stdout)
-    assert (answer["status"], answer["response"]["final_message"]) == ("completed", "Yes")
+    assert (answer["status"], answer["response"]["final_message"]) == (
+        "completed",
+        "Yes, the front door lock is locked.",
+    )
     assert answer["request"]["message"] == "Is the front door locked?"
 
 
@@ -119,7 +123,8 @@ def test_an_action_that_needs_approval_waits_for_it(cli):
     assert done.returncode == 75
     turn = json.loads(done.stdout)
     assert turn["status"] == "awaiting_approval"
-    assert "The agent wants to unlock Front door lock (lock.front_door, now locked)" in done.stderr
+    assert turn["question"] == turn["waiting_calls"][0]["question"] == "Unlock the front door lock?"
+    assert done.stderr.startswith("Unlock the front door lock?\n")
     assert cli("resume", turn["continuation_id"]).returncode == 75, "there is no terminal to ask in"
     cancelled = cli("cancel", turn["continuation_id"], "--reason", "I have changed my mind")
     assert (cancelled.returncode, cancelled.stdout) == (0, "Cancelled.\n")
@@ -144,11 +149,13 @@ def test_an_unreachable_home_does_not_prevent_a_question(cli):
     assert "nothing listens there" in done.stderr
     assert "black" in cli("facts", "list", **NO_HOME).stdout
     done = cli("ask", "Is the front door locked?", SASH_HOME_URL=nowhere, SASH_HOME_TOKEN="abc")
-    assert done.returncode == 6, "the question needs the house"
+    assert "cannot reach" in done.stdout, "the question needs the house"
 
 
 def test_words_need_no_quotes(cli):
-    assert cli("ask", "is", "the", "front", "door", "locked?").stdout == "Yes\n"
+    assert (
+        cli("ask", "is", "the", "front", "door", "locked?").stdout == "Yes, the front door lock is locked.\n"
+    )
     assert "is the front door locked?" in cli("search", "front", "door").stdout
 
 
@@ -164,3 +171,70 @@ def test_ask_can_continue_a_session(cli):
         "the cat is black",
     ]
     assert cli("ask", "Again?", "--session", "01ARZ3NDEKTSV4RRFFQ69G5FAV").returncode == 3
+
+
+def test_ask_continues_or_starts_a_named_session(cli):
+    for _ in range(2):
+        assert cli("ask", SENTENCE, "--session", "home", **NO_HOME).returncode == 0
+    [session] = list_sessions(cli)
+    assert (session["name"], session["status"], session["stats"]["turns"]) == ("home", "active", 2)
+
+
+def test_the_next_question_to_a_session_answers_its_approval_question(cli):
+    assert cli("ask", "Unlock the front door", "--session", "home").returncode == 75
+    done = cli("ask", "yes", "--session", "home", "--json")
+    assert done.returncode == 0, done.stderr
+    [action] = json.loads(done.stdout)["response"]["actions"]
+    assert (action["arguments"]["service"], action["verified"]) == ("lock.unlock", True)
+    assert cli("ask", "Lock the front door", "--session", "home").returncode in (0, 75)
+    assert cli("ask", "Is the front door locked?", "--session", "home").returncode == 0
+    assert json.loads(cli("show", list_sessions(cli)[0]["id"], "--json").stdout)["open_continuations"] == []
+
+
+@pytest.mark.parametrize("session", [(), ("--session", "home")])
+def test_ask_takes_a_language_and_an_area(cli, session):
+    done = cli("ask", "Schließ die Haustür auf", "--language", "de", *session)
+    assert done.stderr.startswith("Soll ich die Haustür aufschließen?\n")
+    lit = cli("ask", "Turn on the light", "--area", "Kitchen", "--json", *session)
+    assert "light.kitchen_ceiling" in json.dumps(json.loads(lit.stdout)["response"]["actions"]), lit.stderr
+    assert "there is no area 'Nirwana'" in cli("ask", "Hello", "--area", "Nirwana", *session).stderr
+
+
+FORBIDDEN = {"SASH_ALLOW_ACTUATION": "false"}
+
+
+def list_actions(done):
+    return [action["outcome"] for action in json.loads(done.stdout)["response"]["actions"]]
+
+
+@pytest.mark.parametrize("allow", [("--allow", "light"), ("--allow",), ("--allow", "all"), ("--allow=*",)])
+def test_allow_lets_one_question_control_devices(cli, allow):
+    sentence = "Turn on the kitchen light"
+    assert list_actions(cli("ask", sentence, "--json", **FORBIDDEN)) == ["denied"]
+    for arguments in ((sentence, "--json", *allow), (*allow, sentence, "--json")):
+        assert list_actions(cli("ask", *arguments, **FORBIDDEN)) == ["done"]
+    assert list_actions(cli("ask", sentence, "--json", **FORBIDDEN)) == ["denied"]
+
+
+def test_allow_allows_only_the_given_services(cli):
+    done = cli("ask", "Turn on the kitchen light", "--json", "--allow", "lock,cover", **FORBIDDEN)
+    assert list_actions(done) == ["denied"]
+    assert cli("ask", "Hello", "--allow", "light.turn.on").returncode == 2
+
+
+def test_what_the_operator_denies_stays_denied_with_allow(cli):
+    denied = FORBIDDEN | {"SASH_DENYLISTED_SERVICES": "light"}
+    assert list_actions(cli("ask", "Turn on the kitchen light", "--json", "--allow", **denied)) == ["denied"]
+    confirmed = FORBIDDEN | {"SASH_REQUIRE_CONFIRMATION": "light"}
+    done = cli("ask", "Turn on the kitchen light", "--allow", **confirmed)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (75, "Turn on the kitchen ceiling light?")
+
+
+def test_a_session_that_does_not_allow_the_services_is_not_changed(cli):
+    assert cli("ask", SENTENCE, "--session", "home", **FORBIDDEN).returncode == 0
+    refused = cli("ask", "Turn on the kitchen light", "--session", "home", "--allow", "light", **FORBIDDEN)
+    assert refused.returncode == 2
+    assert "keeps the area and the allowed services" in refused.stderr
+    assert cli("ask", SENTENCE, "--session", "other", "--allow", **FORBIDDEN).returncode == 0
+    done = cli("ask", "Turn on the kitchen light", "--json", "--session", "other", "--allow", "light")
+    assert list_actions(done) == ["done"]

@@ -17,10 +17,10 @@ def test_the_demo_shows_evicted_and_kept_identifiers():
 
 def test_the_demo_talks_to_the_demo_home():
     shown = run("demo").stdout
-    assert "Turned on the light  ✓ read back" in shown
-    assert "Undone. Kitchen ceiling light: off" in shown
-    assert "it flickers when the mains voltage dips" in shown
-    assert "6 of 7 turns needed no model at all." in shown and "The bill: $0.00." in shown
+    assert "Turned on the kitchen ceiling light.  ✓ read back" in shown
+    assert "Undone: the kitchen ceiling light is off again." in shown
+    assert "flickers when the mains voltage dips" in shown
+    assert "7 of 7 turns needed no model at all." in shown and "The bill: $0.00." in shown
 
 
 def test_the_demo_has_colour_in_a_terminal():

@@ -52,7 +52,7 @@ def test_a_session_is_shown_with_its_messages_and_its_context(cli):
     for told in ("name chat", "area Kitchen", "may use light, cover", "turns 2, 2 of them without a model"):
         assert told in words
     assert "user Which lights are on?" in words
-    assert "assistant Not any" in words
+    assert "assistant No lights are on." in words
     assert "system" in words
     assert "stays the same" in words
     parts = json.loads(cli("show", session, "--context", "--json").stdout)["context"]["parts"]

@@ -30,7 +30,7 @@ async def test_a_fact_told_on_rest_is_known_in_every_session(tmp_path, model):
         asked = await served.client.post(
             "/v1/ask", json={"message": f"remember that {FACT}", "timeout_ms": 40_000}
         )
-        assert asked.json()["response"]["final_message"] == f"I will remember: {FACT}"
+        assert asked.json()["response"]["final_message"] == f"I will remember: {FACT}."
         await served.wait(await served.send(await served.start()))
         assert FACT in prompt(model)
         [fact] = (await served.client.get("/v1/facts")).json()["facts"]
@@ -174,8 +174,8 @@ async def test_the_state_of_a_pinned_entity_is_always_told_behind_the_window(tmp
 
 
 def test_a_fact_told_to_one_command_is_known_to_the_next(cli):
-    assert cli("ask", f"remember that {FACT}", **NO_HOME).stdout == f"I will remember: {FACT}\n"
-    assert FACT in cli("ask", "what temperature do I like?").stdout
+    assert cli("ask", f"remember that {FACT}", **NO_HOME).stdout == f"I will remember: {FACT}.\n"
+    assert cli("ask", "what temperature do I like?").stdout == "You like 21 degrees.\n"
     [fact] = json.loads(cli("facts", "list", "--json").stdout)["facts"]
     assert (fact["text"], fact["scope"]) == (FACT, "owner")
     assert cli("facts", "edit", fact["id"], "I like 19 degrees").returncode == 0

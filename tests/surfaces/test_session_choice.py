@@ -111,7 +111,7 @@ async def test_a_session_with_another_policy_or_area_is_not_continued(open_servi
         assert started.name is None
         assert started.area == choice.area
         assert started.policy.allow_actuation == bool(choice.services)
-    with pytest.raises(InvalidInput, match="omit --session"):
+    with pytest.raises(InvalidInput, match="choose another session"):
         await SessionChoice(session_id=chat.id, services=("light",)).resolve(service, ANN)
 
 

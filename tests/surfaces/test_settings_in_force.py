@@ -191,7 +191,7 @@ def test_the_first_command_in_the_demo_house_works(tmp_path):
     with program(tmp_path / "other", SASH_ALLOW_ACTUATION="false") as (_, address, _):
         said = ask(address, "/conversation", {"text": "turn on the kitchen lights"})
         assert said["response_text"] == (
-            "I am not allowed to control devices. Turn on `allow_actuation` in the settings to let me."
+            "I am not allowed to control devices in this conversation. You can allow it in the settings of Sash."
         )
 
 

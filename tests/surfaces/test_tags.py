@@ -167,7 +167,7 @@ async def test_local_answers_have_topics(tmp_path):
         assert lights[0] == "turn on the kitchen lights" and len(lights) >= 3
         assert await texts(served, session_id, tag_filter="context:security") == [
             "is the front door locked?",
-            "Yes",
+            "Yes, the front door lock is locked.",
         ]
 
 

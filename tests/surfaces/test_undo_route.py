@@ -2,7 +2,7 @@
 
 import pytest
 
-from sash.intents.undo_intents import UNDO_SENTENCES
+from sash.intents.undo_sentence import UNDO_SENTENCES
 from tests.home.small_home import house
 from tests.surfaces.serving import WAIT_S, WaitingModel, problem, serving
 
@@ -38,7 +38,7 @@ async def test_an_undo_is_a_turn_that_restores_the_state(acting):
     session_id = await start_with_light(acting)
     turn = await undo(acting, session_id)
     assert (turn["status"], turn["request"]["message"]) == ("completed", "undo that")
-    assert turn["response"]["final_message"].startswith("Undone.")
+    assert turn["response"]["final_message"].startswith("Undone:")
     assert acting.runtime.home.index.get_state(CEILING) == "off"
     actions = (await acting.client.get("/v1/actions")).json()["actions"]
     assert [(one["tool"], one["is_undone"]) for one in actions] == [
@@ -93,7 +93,7 @@ async def test_an_undo_drops_an_open_approval_question(acting):
     await acting.client.patch(f"/v1/sessions/{session_id}", json={"policy": policy})
     asked = await acting.send(session_id, "turn on the kettle")
     assert (await acting.wait(asked))["status"] == "awaiting_approval"
-    assert (await undo(acting, session_id))["response"]["final_message"].startswith("Undone.")
+    assert (await undo(acting, session_id))["response"]["final_message"].startswith("Undone:")
     assert acting.runtime.home.index.get_state(CEILING) == "off"
     assert (await acting.wait(asked))["status"] == "cancelled"
 

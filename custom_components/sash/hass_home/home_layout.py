@@ -42,6 +42,7 @@ async def get_layout(hass: HomeAssistant) -> Layout:
             "location_name": hass.config.location_name,
             "language": hass.config.language,
             "time_zone": hass.config.time_zone,
+            "unit_system": {"temperature": hass.config.units.temperature_unit},
         },
         entities=entries,
         devices=[
@@ -49,7 +50,13 @@ async def get_layout(hass: HomeAssistant) -> Layout:
             *await convert_in_slices(list(device_registry.child_devices), _read_child_device),
         ],
         areas=[
-            {"area_id": area.id, "name": area.name, "floor_id": area.floor_id, "aliases": list(area.aliases)}
+            {
+                "area_id": area.id,
+                "name": area.name,
+                "floor_id": area.floor_id,
+                "aliases": list(area.aliases),
+                "labels": list(area.labels),
+            }
             for area in ar.async_get(hass).async_list_areas()
         ],
         floors=[
@@ -93,6 +100,7 @@ def _read_device(device: dr.DeviceEntry) -> Json:
         "manufacturer": device.manufacturer,
         "model": device.model,
         "via_device_id": device.via_device_id,
+        "labels": list(device.labels),
         "disabled_by": device.disabled_by,
     }
 
@@ -104,5 +112,6 @@ def _read_child_device(device: dr.ChildDeviceEntry) -> Json:
         "name_by_user": device.name_by_user,
         "area_id": device.area_id,
         "parent_device_id": device.parent_device_id,
+        "labels": list(device.labels),
         "disabled_by": device.disabled_by,
     }

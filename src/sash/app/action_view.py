@@ -89,7 +89,7 @@ class ActionList:
 
 
 def _describe_action(action: Action, entity_ids: tuple[str, ...], index: HomeIndex | None) -> str:
-    """Return a call as "turn on Floor lamp (light.floor_lamp) with brightness_pct 40"."""
+    """Return a call as "turn on Floor lamp (light.floor_lamp) (40 % bright)"."""
     arguments = action.arguments
     if "service" not in arguments:
         return describe_call(action.name, arguments)

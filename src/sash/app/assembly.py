@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from sash.app.settings import Settings
-from sash.engine.context import RULES, SYSTEM_PROMPT
+from sash.engine.context import RULES
 from sash.engine.runtime import Runtime
 from sash.engine.turn.continuation_result import ContinuationResult
 from sash.errors import InvalidConfig
@@ -52,7 +52,7 @@ def make_runtime(
         home=home,
         vocabulary=vocabulary,
         embedder=make_embedder(settings),
-        system_prompt=SYSTEM_PROMPT if settings.persona is None else f"{settings.persona}\n{RULES}",
+        system_prompt=None if settings.persona is None else f"{settings.persona}\n{RULES}",
         summaries=settings.summaries,
         fact_extraction=settings.fact_extraction,
         summary_tokens=settings.summary_tokens,

@@ -29,7 +29,7 @@ _SENTENCES = {
     ),
     "fr": _Sentences(
         "J'y travaille encore. La réponse suit.",
-        "Je travaille encore sur votre message précédent. Je réponds ensuite à celui-ci.",
+        "Je travaille encore sur ton message précédent. Je réponds ensuite à celui-ci.",
     ),
     "it": _Sentences(
         "Ci sto ancora lavorando. La risposta arriva tra poco.",

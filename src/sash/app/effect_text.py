@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+from sash.values.attribute_words import describe_arguments
+
 
 def describe_call(tool: str, would: Any) -> str:
     """Return a call as the end of "The agent wants to …": "unlock Front door lock (lock.front_door, …)".
@@ -15,8 +17,8 @@ def describe_call(tool: str, would: Any) -> str:
     domain, _, service = str(would["service"]).partition(".")
     verb = service.removesuffix(f"_{domain}").replace("_", " ")
     entities = ", ".join(map(_describe_entity, would.get("entities") or ()))
-    data = ", ".join(f"{name} {value}" for name, value in (would.get("data") or {}).items())
-    return " ".join(filter(None, (verb, entities, data and f"with {data}", _describe_side_effects(would))))
+    data = describe_arguments(would.get("data") or {})
+    return " ".join(filter(None, (verb, entities, data and f"({data})", _describe_side_effects(would))))
 
 
 def _describe_side_effects(would: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from sash.app.home_view import HomeShown
 from sash.app.service import AgentService
 from sash.errors import HomeUnavailable, LastActionChanged
 from sash.home.index import HomeIndex
-from sash.intents.undo_intents import choose_undo_sentence
+from sash.intents.undo_sentence import choose_undo_sentence
 from sash.values.continuations import Continuation
 from sash.values.requests import SendMessage, Undo
 

@@ -5,7 +5,14 @@ from dataclasses import replace
 
 from sash.app.access import Caller
 from sash.app.owner_shares import OwnerShares
-from sash.app.schemas import MAX_PAGE_CHARS, ContinuationList, ContinuationShown, count_chars
+from sash.app.schemas import (
+    MAX_PAGE_CHARS,
+    ContinuationList,
+    ContinuationShown,
+    WaitingList,
+    WaitingShown,
+    count_chars,
+)
 from sash.engine.runtime import Runtime
 from sash.ports.store import Page, StoredMessage
 from sash.values.codec import encode
@@ -116,6 +123,14 @@ class ListService:
                 has_more = len(turns) == count
                 cursor = page[-1].continuation_id if page else None
         return ContinuationList(tuple(page))
+
+    async def list_waiting(self, caller: Caller, session_id: str | None = None) -> WaitingList:
+        """Return what one session, or all sessions of the caller's owner, do later."""
+        caller.need("read")
+        async with self.shares.use(caller.owner, "report"):
+            turns = await self.runtime.list_waiting(session_id, owner=caller.owner)
+        describe = self.runtime.describe_waiting
+        return WaitingList(tuple(WaitingShown.of(turn, describe(turn)) for turn in turns))
 
     async def search(
         self, caller: Caller, query: str, *, session_id: str | None = None, limit: int = 10

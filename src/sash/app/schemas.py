@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict
 
+from sash.app.approval_question import write_question
 from sash.app.effect_text import describe_call
 from sash.engine.prompt_record import SentPrompt
 from sash.engine.turn.continuation_result import ContinuationResult
@@ -28,6 +29,7 @@ from sash.values.continuations import (
 from sash.values.sessions import Fact, Pin, Session
 from sash.values.stats import Stats
 from sash.values.steps import ApprovalRequested, Step
+from sash.values.waiting_turns import DeferredCall, WaitingTurn
 from sash.values.window_stats import WindowStats
 
 # One message may have a megabyte, so a page of many could fill the memory.
@@ -93,24 +95,74 @@ class Acknowledged:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitingShown:
+    """What a session does later, at the local time `at` or when the entity in the text `when` is like that.
+
+    `only_if` are conditions, as texts, that are checked then. It makes the `calls`, or tells the text `say`.
+    """
+
+    id: str
+    session_id: str
+    summary: str
+    created_at: datetime
+    at: str | None
+    when: str | None
+    only_if: tuple[str, ...]
+    entity_ids: tuple[str, ...]
+    calls: tuple[DeferredCall, ...]
+    say: str | None
+    language: str | None
+
+    @classmethod
+    def of(cls, turn: WaitingTurn, described: Object) -> Self:
+        return cls(
+            turn.id,
+            turn.session_id,
+            turn.summary,
+            turn.created_at,
+            described.get("at"),
+            described.get("when"),
+            tuple(described.get("only_if", ())),
+            turn.entity_ids,
+            turn.calls,
+            turn.say,
+            turn.language,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingList:
+    """What sessions do later, oldest first."""
+
+    waiting: tuple[WaitingShown, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class WaitingCall:
-    """A tool call that waits for an approval: the reason, and the effect of the call as JSON and in words."""
+    """A tool call that waits for an approval: the reason, and the effect of the call as JSON and in words.
+
+    `question` is a sentence for the user in the user's language, such as "Unlock the front door lock?".
+    """
 
     call_id: str
     name: str
     reason: str
     would: Any
     in_words: str
+    question: str
 
     @classmethod
     def of(cls, call: ApprovalRequested) -> Self:
         words = describe_call(call.name, call.would)
-        return cls(call.call_id, call.name, call.reason, call.would, words)
+        return cls(call.call_id, call.name, call.reason, call.would, words, write_question([call]))
 
 
 @dataclass(frozen=True, slots=True)
 class ContinuationShown:
-    """The state of a continuation. `notice` is a sentence for a user who waits for the answer."""
+    """The state of a continuation. `notice` is a sentence for a user who waits for the answer.
+
+    `question` asks the user for the approval of all waiting calls, in one sentence.
+    """
 
     continuation_id: str
     session_id: str
@@ -126,6 +178,7 @@ class ContinuationShown:
     stats: Stats | None = None
     waiting_calls: tuple[WaitingCall, ...] = ()
     notice: str | None = None
+    question: str | None = None
 
     @classmethod
     def of(cls, turn: Continuation | ContinuationResult, notice: str | None = None) -> Self:
@@ -147,6 +200,7 @@ class ContinuationShown:
             continuation.stats,
             tuple(map(WaitingCall.of, result.waiting_calls)),
             notice,
+            write_question(result.waiting_calls) or None,
         )
 
 

@@ -15,6 +15,7 @@ from sash.app.caller_view import CallerShown
 from sash.app.early_answer import write_early_answer
 from sash.app.list_service import ListService
 from sash.app.owner_shares import OwnerShares
+from sash.app.schemas import WaitingShown
 from sash.engine.prompt_record import SentPrompt
 from sash.engine.report_verbs import STATISTICS_DAYS
 from sash.engine.runtime import Runtime
@@ -227,6 +228,16 @@ class AgentService(ListService):
         await self._check_act_in(caller, continuation_id)
         return await self.runtime.cancel(continuation_id, owner=caller.owner, reason=reason)
 
+    async def cancel_waiting(self, caller: Caller, turn_id: str) -> WaitingShown:
+        """Cancel what a session does later, and return it."""
+        caller.need("converse")
+        if "act" not in caller.scopes:
+            waiting = await self.runtime.list_waiting(owner=caller.owner)
+            for session_id in {turn.session_id for turn in waiting if turn.id == turn_id}:
+                await self._check_act(caller, session_id)
+        cancelled = await self.runtime.cancel_waiting(turn_id, owner=caller.owner)
+        return WaitingShown.of(cancelled, self.runtime.describe_waiting(cancelled))
+
     async def resume(self, caller: Caller, continuation_id: str) -> Continuation:
         caller.need("converse")
         await self._check_act_in(caller, continuation_id)
@@ -264,14 +275,20 @@ class AgentService(ListService):
         return write_early_answer(turn.status, language, of_home)
 
     async def put_question(
-        self, caller: Caller, question: Ask, *, preferences: dict[str, Any] | None = None
+        self,
+        caller: Caller,
+        question: Ask,
+        *,
+        policy: SessionPolicy | None = None,
+        preferences: dict[str, Any] | None = None,
+        area: str | None = None,
     ) -> Continuation:
         """Start a turn with one question, without waiting. The caller also needs the scope `read`."""
         caller.need("converse")
         caller.need("read")
-        policy = self._limit_policy(caller)
+        policy = self._limit_policy(caller, policy)
         return await self.runtime.put_question(
-            question, owner=caller.owner, policy=policy, preferences=preferences
+            question, owner=caller.owner, policy=policy, preferences=preferences, area=area
         )
 
     async def call_tool(

@@ -1,4 +1,4 @@
-"""Shell completion of stores, sessions and turns."""
+"""Shell completion of stores, sessions, turns and languages."""
 
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
@@ -31,6 +31,29 @@ def complete_session(ctx: typer.Context, incomplete: str) -> Candidates:
         return [(session.id, f"{session.status} {session.name or ''}".strip()) for session in found]
 
     return _complete(ctx, incomplete, find)
+
+
+def complete_named_session(ctx: typer.Context, incomplete: str) -> Candidates:
+    """Return the ids and the names of the newest sessions that begin with the typed text."""
+
+    async def find(service: "AgentService", caller: "Caller") -> Candidates:
+        found = await _list_newest(service, caller)
+        named = {session.name: "the session of this name" for session in found if session.name}
+        return [
+            *named.items(),
+            *((session.id, f"{session.status} {session.name or ''}".strip()) for session in found),
+        ]
+
+    return _complete(ctx, incomplete, find)
+
+
+def complete_language(incomplete: str) -> list[str]:
+    """Return the codes of the languages that Sash understands without a model."""
+    try:
+        from sash.intents.grammar import list_languages
+    except ImportError:
+        return []
+    return [code for code in list_languages() if code.startswith(incomplete)]
 
 
 def complete_unfinished_turn(ctx: typer.Context, incomplete: str) -> Candidates:

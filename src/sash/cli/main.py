@@ -16,7 +16,7 @@ except ModuleNotFoundError as missing:
     sys.exit(f"The command line needs {missing.name}: install it with  pip install 'sash[server,home]'")
 
 from sash import __version__
-from sash.cli.commands import facts, pins, preferences, token
+from sash.cli.commands import facts, pins, preferences, token, waiting
 from sash.cli.exit_codes import EPILOG, EXIT_FAILED, exit_code
 from sash.cli.typer_classes import Command, Group
 from sash.errors import SashError
@@ -127,5 +127,5 @@ def _print_error(message: str) -> None:
 for _name in COMMANDS:
     _module = import_module(f"sash.cli.commands.{_name}")
     app.command(_name.rstrip("_"), cls=Command)(getattr(_module, _name))
-for _group in (facts, pins, preferences, token):
+for _group in (facts, pins, preferences, waiting, token):
     app.add_typer(_group.app)

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sash.cli.completion import complete_session, complete_store, complete_unfinished_turn
+from sash.cli.completion import (
+    complete_language,
+    complete_named_session,
+    complete_session,
+    complete_store,
+    complete_unfinished_turn,
+)
 from sash.stores.registry import describe_backends
 
 if TYPE_CHECKING:
@@ -44,6 +50,27 @@ TurnId = Annotated[
 OptionalSession = Annotated[
     str | None,
     typer.Option("--session", metavar="ID", help="The id of the session.", autocompletion=complete_session),
+]
+NamedSession = Annotated[
+    str | None,
+    typer.Option(
+        "--session",
+        metavar="ID|NAME",
+        help="The session, by its id or its name. A new name starts a session.",
+        autocompletion=complete_named_session,
+    ),
+]
+OptionalArea = Annotated[
+    str | None, typer.Option("--area", metavar="NAME", help="The area of the house where you are.")
+]
+Language = Annotated[
+    str | None,
+    typer.Option(
+        "--language",
+        metavar="CODE",
+        help="The language you speak: en, de, …",
+        autocompletion=complete_language,
+    ),
 ]
 
 LOCAL_OWNER = "local"

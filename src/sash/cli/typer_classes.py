@@ -1,8 +1,10 @@
-"""Typer classes whose help shows a flag without a value."""
+"""Typer classes whose help shows a flag without a value, and that accept --allow without one."""
 
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
+
+from sash.cli.allowed_services import complete_allow
 
 
 class Command(TyperCommand):
@@ -10,6 +12,9 @@ class Command(TyperCommand):
 
     def get_params(self, ctx: Any) -> Any:
         return _hide_flag_values(super().get_params(ctx))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, complete_allow(args))
 
 
 class Group(TyperGroup):

@@ -93,22 +93,25 @@ def make_meter(load: DailyPattern, key: str, first_day: date, first_kwh: float) 
             hours[int(second // _HOUR_S)] += float(watts) / 1000 * 24 / len(samples)
         return hours
 
-    totals: dict[date, float] = {}
+    counted: dict[date, list[float]] = {}
+
+    def find_hours(day: Day) -> list[float]:
+        if day.date not in counted:
+            counted[day.date] = count_hours(day)
+        return counted[day.date]
 
     def find_total(day: Day) -> float:
         """Return the total at the start of a day."""
         total, current = first_kwh, first_day
         while current < day.date:
-            if current not in totals:
-                totals[current] = sum(count_hours(Day(current, day.start, key)))
-            total += totals[current]
+            total += sum(find_hours(Day(current, day.start, key)))
             current += timedelta(days=1)
         return total
 
     def pattern(day: Day) -> Iterator[TimedState]:
         total = find_total(day)
         yield 0, f"{total:.3f}"
-        for hour, kwh in enumerate(count_hours(day)[:-1], 1):
+        for hour, kwh in enumerate(find_hours(day)[:-1], 1):
             total += kwh
             yield hour * _HOUR_S, f"{total:.3f}"
 

@@ -5,25 +5,25 @@ from typing import Any
 
 from sash.ports.home import Service, ServiceField
 
-COLORS: dict[str, tuple[int, int, int]] = {
-    "red": (255, 0, 0),
-    "orange": (255, 165, 0),
-    "gold": (255, 215, 0),
-    "yellow": (255, 255, 0),
-    "lime": (0, 255, 0),
-    "green": (0, 128, 0),
-    "turquoise": (64, 224, 208),
-    "cyan": (0, 255, 255),
-    "skyblue": (135, 206, 235),
-    "blue": (0, 0, 255),
-    "navy": (0, 0, 128),
-    "violet": (238, 130, 238),
-    "purple": (128, 0, 128),
-    "magenta": (255, 0, 255),
-    "pink": (255, 192, 203),
-    "brown": (165, 42, 42),
-    "white": (255, 255, 255),
-}
+COLOR_NAMES = (
+    "red",
+    "orange",
+    "gold",
+    "yellow",
+    "lime",
+    "green",
+    "turquoise",
+    "cyan",
+    "skyblue",
+    "blue",
+    "navy",
+    "violet",
+    "purple",
+    "magenta",
+    "pink",
+    "brown",
+    "white",
+)
 
 # The domains of services that exist in every home.
 _COMMON_DOMAINS = frozenset({"homeassistant", "notify"})
@@ -56,7 +56,7 @@ _LIGHT = {
     "brightness_pct": ServiceField("Brightness, where 0 turns the light off.", selector=_PERCENT),
     "brightness_step_pct": ServiceField("Change brightness by a percentage.", selector=_STEP),
     "color_name": ServiceField(
-        "A human-readable color name.", selector={"select": {"options": list(COLORS)}}
+        "A human-readable color name.", selector={"select": {"options": list(COLOR_NAMES)}}
     ),
     "hs_color": ServiceField("Color in hue/sat format.", selector=_OBJECT),
     "brightness": ServiceField("Brightness, where 0 turns the light off.", selector=_BYTE),
@@ -170,6 +170,12 @@ _ENTITY_SERVICES: tuple[ServiceRow, ...] = (
     ("vacuum.start", "Starts or resumes a vacuum cleaner's cleaning task.", {}),
     ("vacuum.pause", "Pauses a vacuum cleaner's current task.", {}),
     ("vacuum.return_to_base", "Sends a vacuum cleaner back to its dock.", {}),
+    ("vacuum.locate", "Locates a vacuum cleaner robot.", {}),
+    (
+        "vacuum.set_fan_speed",
+        "Sets the fan speed of a vacuum cleaner.",
+        {"fan_speed": ServiceField("Name of the fan speed.", required=True, selector={"text": {}})},
+    ),
     ("scene.turn_on", "Activates a scene.", {"transition": _TRANSITION}),
     ("script.turn_on", "Runs the sequence of actions defined in a script.", {}),
     ("automation.turn_on", "Enables an automation.", {}),

@@ -8,10 +8,10 @@ import colorsys
 from collections.abc import Callable
 from typing import Any
 
-from sash.demo.service_catalog import COLORS
 from sash.errors import ServiceFailed
 from sash.home.selectors import find_problem
 from sash.ports.home import UNAVAILABLE, Service, State
+from sash.values.colors import COLORS
 
 Data = dict[str, Any]
 ServiceEffect = Callable[[State, Data], tuple[str, Data]]
@@ -295,6 +295,7 @@ EFFECTS: dict[str, ServiceEffect] = {
     "vacuum.start": _set_state("cleaning"),
     "vacuum.pause": _set_state("paused"),
     "vacuum.return_to_base": _set_state("docked"),
+    "vacuum.set_fan_speed": _set_attribute("fan_speed"),
     "alarm_control_panel.alarm_arm_home": _set_state("armed_home"),
     "alarm_control_panel.alarm_arm_away": _set_state("armed_away"),
     "alarm_control_panel.alarm_disarm": _set_state("disarmed"),

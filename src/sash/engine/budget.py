@@ -72,9 +72,12 @@ class Spending:
     def bill(self, requested: str | None, answer: Answer, counted: int) -> Bill:
         """Return the bill of an answer. If the provider reports no tokens, our own counts are used.
 
+        A model without a provider, such as the offline model, has no tokens: nobody pays for them.
         `requested` is the name of the model that was asked; the provider may answer under another name.
         """
         usage, is_estimated = answer.usage, not answer.usage.input_tokens
+        if usage.is_free:
+            return Bill(usage.model, 0, 0, 0, 0, 0, True, 0.0)
         if is_estimated:
             output = self.counter.count_message(answer.content, answer.tool_calls)
             usage = Usage(counted, output, model=usage.model)

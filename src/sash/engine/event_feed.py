@@ -54,12 +54,17 @@ class EventFeed:
             reads += 1
             if self._reading is None or self._reading.done():
                 self._reading, reads = asyncio.create_task(self._read()), 2
+                self._reading.add_done_callback(_retrieve_error)
             # A subscriber that goes away must not cancel the read of the others.
-            await asyncio.shield(self._reading)
+            reading = self._reading
+            await asyncio.wait([reading])
+            reading.result()
         return await self._read_behind(cursor)
 
     async def wait(self, subscriber: Subscriber) -> None:
         """Wait until there may be new events for a subscriber, at most `POLL_S` seconds."""
+        if self.is_over:
+            return  # The end was found meanwhile: one more read shows whether events came before it.
         with suppress(TimeoutError):
             async with asyncio.timeout(POLL_S):
                 await subscriber.news.wait()
@@ -110,6 +115,12 @@ class EventFeed:
             return StepEvent(self._session_id, item.continuation_id, item.step)
         continuation = await self._store.get_continuation(self._owner, item.continuation_id)
         return FinalEvent(self._session_id, item.continuation_id, item.step, continuation)
+
+
+def _retrieve_error(reading: asyncio.Task[None]) -> None:
+    """Mark the error of a read as seen: its subscribers may have gone away before it failed."""
+    if not reading.cancelled():
+        reading.exception()
 
 
 class EventFeeds:

@@ -1,13 +1,14 @@
 """The agent's tools for its memory: start over, remember, forget, recall."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
 from typing import Any
 
 from sash.engine.notes import Notes
-from sash.engine.recall import RecalledTurn, recall
+from sash.engine.recall import OldMessages, QuestionContext, RecalledMessage, group_by_turn
+from sash.memory.tokens import count_text
 from sash.memory.words import extract_stems, normalize
 from sash.ports.embedder import Embedder
 from sash.ports.session_rules import change_session
@@ -18,11 +19,16 @@ from sash.values.requests import Note
 from sash.values.sessions import Session
 from sash.values.steps import RESET_RESULT, RESET_TOOL
 
-MAX_TURNS = 5
+# The most tokens of old messages that the tool `recall` returns.
+MAX_TOKENS = 1000
 
 
 def memory_tools(
-    store: Store, notes: Notes, embedder: Embedder | None, zone: tzinfo | None, clock: Clock
+    store: Store,
+    notes: Notes,
+    embedder: Embedder | None,
+    zone: tzinfo | None,
+    clock: Clock,
 ) -> Iterator[ToolSpec]:
     """Yield the tools `reset_conversation`, `remember`, `forget` and `recall`."""
 
@@ -46,11 +52,14 @@ def memory_tools(
         query = arguments["query"]
         stems = extract_stems(query)
         session = await store.get_session(context.session.owner, context.session.id)
-        found = await recall(store, session.owner, session.id, query, embedder)
+        language = session.preferences.get("language")
+        language = language if isinstance(language, str) else None
+        question = await QuestionContext(clock.now().astimezone(zone), language).read(query)
+        old = OldMessages(store, session.owner, session.id, embedder)
+        best = await old.read_best(await old.find(question, query), count_text, MAX_TOKENS)
         known = (*(await notes.read_known(session.owner)).facts, *session.memory.facts)
         facts = [text for text in dict.fromkeys(f.text for f in known) if _matches_any(text, stems)]
-        turns = sorted(found[:MAX_TURNS], key=lambda turn: turn.key)
-        return {"facts": facts, "turns": [_describe_turn(turn, zone) for turn in turns]}
+        return {"facts": facts, "turns": [_describe_turn(turn, zone) for turn in group_by_turn(best)]}
 
     async def reset(arguments: dict[str, Any], context: ToolContext) -> dict[str, bool]:
         """Drop the summary now. The end of the turn evicts the earlier turns."""
@@ -60,29 +69,31 @@ def memory_tools(
 
     yield ToolSpec(
         RESET_TOOL,
-        "Start over: hide all earlier turns of this conversation. Facts stay.",
+        "Start over, if the user asks for it: hide all earlier turns of this conversation. Facts stay.",
         _schema(),
         reset,
         safety="idempotent",
     )
     yield ToolSpec(
         "remember",
-        "Note a fact that the user wants you to keep in mind, in this and all later conversations.",
+        "Note a fact that the user wants you to keep in mind, in this and all later conversations. No states "
+        "of the home.",
         _schema(text="The fact, in one sentence."),
         remember,
         safety="idempotent",
     )
     yield ToolSpec(
         "forget",
-        "Drop noted facts.",
+        "Drop noted facts, if the user asks for it.",
         _schema(about="The id of a fact, or words that the facts to drop all contain."),
         forget,
         safety="idempotent",
     )
     yield ToolSpec(
         "recall",
-        "Find earlier turns of this conversation that are no longer shown to you, word for word.",
-        _schema(query="The words to look for. Noted facts are found, too."),
+        "Find earlier turns of this conversation that you no longer see, word for word, if the user speaks "
+        "of them.",
+        _schema(query="Words to look for, also in noted facts."),
         look_back,
         safety="idempotent",
     )
@@ -108,11 +119,7 @@ def _schema(**texts: str) -> dict[str, Any]:
     }
 
 
-def _describe_turn(turn: RecalledTurn, zone: tzinfo | None) -> dict[str, Any]:
-    said = [
-        {"role": m.message.name or m.message.role, "text": m.message.text}
-        for m in turn.messages
-        if m.message.text
-    ]
-    at = turn.messages[0].message.timestamp.astimezone(zone)
-    return {"date": at.isoformat(timespec="minutes"), "said": said}
+def _describe_turn(turn: Sequence[RecalledMessage], zone: tzinfo | None) -> dict[str, Any]:
+    messages = [each.stored.message for each in turn]
+    said = [{"role": message.name or message.role, "text": message.text} for message in messages]
+    return {"date": messages[0].timestamp.astimezone(zone).isoformat(timespec="minutes"), "said": said}

@@ -15,7 +15,7 @@ from sash.engine.owner_pacing import OwnerPacing
 from sash.engine.policy import ActionRateLimiter
 from sash.engine.redaction import measure_result, redact_json, redact_result
 from sash.engine.rendering import MessageRenderer
-from sash.engine.turn_tools import ToolFinder, TurnTools
+from sash.engine.turn_tools import SessionTools, ToolFinder, TurnTools
 from sash.engine.window_cache import CachedWindow, WindowCache
 from sash.errors import HomeUnavailable
 from sash.home.briefing import MAX_TOKENS, HomeBriefing, describe_pinned, write_briefing
@@ -43,6 +43,7 @@ class Parts:
     store: Store
     model: Model
     tools: ToolRegistry
+    session_tools: SessionTools
     tool_finder: ToolFinder | None
     intents: tuple[Intents, ...]
     catalog: Catalog
@@ -72,7 +73,7 @@ class Parts:
 
     def turn_tools(self, session: Session, request: ContinuationRequest) -> TurnTools:
         """Return the tools of a turn, which are not loaded yet."""
-        return TurnTools(self.tools, self.tool_finder, session, request)
+        return TurnTools(self.session_tools, self.tool_finder, session, request)
 
     async def read_window(self, session: Session) -> CachedWindow:
         """Read the window of a session from the store."""

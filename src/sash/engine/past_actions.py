@@ -185,13 +185,14 @@ def _list_entities(action: Action | None) -> tuple[str, ...]:
 def _explain(
     turn: Continuation, steps: Sequence[Step], action: Action, entity_ids: tuple[str, ...]
 ) -> ActionExplanation:
-    service = action.arguments.get("service")
+    service, fired = action.arguments.get("service"), turn.request.fired
     return ActionExplanation(
         owner=turn.owner,
         session_id=turn.session_id,
         continuation_id=turn.id,
-        sentence=turn.request.message,
-        asked_at=turn.created_at,
+        # What the user asked for later, and when. The message of such a turn is from Sash.
+        sentence=turn.request.message if fired is None else fired.turn.summary,
+        asked_at=turn.created_at if fired is None else fired.turn.created_at,
         acted_at=_find_time(turn, steps, action),
         caller=turn.request.caller,
         way=_find_way(turn, steps, action),

@@ -8,11 +8,12 @@ from sash.engine.detached import detached
 from sash.engine.turn.continuation_result import ContinuationResult
 from sash.engine.turn_verbs import TurnVerbs
 from sash.errors import ContinuationFinal, ContinuationNotFound, NotAwaitingApproval, SessionChanged
-from sash.intents.approval_words import parse_approval
-from sash.values.continuations import Continuation, TurnCaller
+from sash.intents.approval_words import approves_and_goes_on, parse_approval
+from sash.values.continuations import Continuation
 from sash.values.requests import SendMessage
 from sash.values.sessions import DEFAULT_OWNER
 from sash.values.steps import ApprovalGiven, ApprovalRequested
+from sash.values.turn_caller import is_same_speaker
 from sash.values.validation import check_label
 
 # Seconds in which a spoken yes or no answers an approval question.
@@ -41,8 +42,10 @@ class ReplyVerbs(TurnVerbs):
         A yes or no within `approval_wait_s` of the question answers all waiting calls of that turn, and this
         returns that turn. It has to come from the user and the device that were asked: several people may
         share a session. Any other message, or any later one, drops the question: the waiting turn is
-        cancelled, and this starts a new turn as `send` does. A message that is sent again with its
-        `idempotency_key` changes nothing.
+        cancelled, and this starts a new turn as `send` does. A yes that goes on ("yes, and close the blinds")
+        does both: the new turn follows the approved one. A message that is sent again with its
+        `idempotency_key` changes nothing. A yes does not approve what a turn asks that began by itself if the
+        answer before it was a question, too.
 
         `check` is awaited before anything happens. It gets the turn that the message answers, or None if the
         message starts a turn, and raises if the caller may not do so.
@@ -52,14 +55,21 @@ class ReplyVerbs(TurnVerbs):
         if waiting and await self._is_known(owner, session_id, sent.idempotency_key):
             waiting = []
         approved = None if sent.attachments else parse_approval(sent.message)
-        if waiting and not _was_asked(waiting[-1].continuation.request.caller, sent.caller):
-            approved = None
-        if waiting and approved is not None and self._measure_wait_s(waiting[-1]) <= approval_wait_s:
+        goes_on = not sent.attachments and approves_and_goes_on(sent.message)
+        if waiting and not is_same_speaker(waiting[-1].continuation.request.caller, sent.caller):
+            approved, goes_on = None, False
+        if waiting and (approved or goes_on) and await self._follows_question(waiting[-1]):
+            approved, goes_on = None, False
+        is_in_time = bool(waiting) and self._measure_wait_s(waiting[-1]) <= approval_wait_s
+        if approved is not None and is_in_time:
             return await self._answer(waiting[-1], approved, check)
-        reason = ANOTHER_MESSAGE if approved is None else TOO_LATE
+        reason = TOO_LATE if approved is not None or goes_on else ANOTHER_MESSAGE
         request = await self._make_request(owner, session_id, sent)
         if check is not None:
             await check(None)
+        if goes_on and is_in_time:
+            await self._answer(waiting[-1], True, check)
+            return await self._begin(session_id, owner, request, "enqueue")
         for question in waiting:
             await self._drop(question, reason)
         return await self._begin(session_id, owner, request, sent.busy)
@@ -85,6 +95,22 @@ class ReplyVerbs(TurnVerbs):
                 with suppress(ContinuationNotFound):
                     waiting.append(await self._worker.result(owner, turn.id))
         return sorted(waiting, key=lambda result: -self._measure_wait_s(result))
+
+    async def _follows_question(self, waiting: ContinuationResult) -> bool:
+        """Return True if a turn began by itself and asks, although the last answer was a question, too.
+
+        A yes may be meant for that question, as for "Shall I turn it on?", so it approves nothing.
+        """
+        turn = waiting.continuation
+        if turn.request.fired is None:
+            return False
+        last = await self._parts.store.recent_continuations(
+            turn.owner, session_id=turn.session_id, statuses={"completed"}, limit=1
+        )
+        return any(
+            answered.response is not None and answered.response.final_message.rstrip().endswith("?")
+            for answered in last
+        )
 
     async def _is_known(self, owner: str, session_id: str, idempotency_key: str | None) -> bool:
         """Return True if a turn of the session has this key."""
@@ -122,11 +148,3 @@ def _find_asked_at(waiting: ContinuationResult) -> datetime:
     """Return the time at which a turn has last asked for an approval."""
     asked_at = [step.ts for step in waiting.steps if isinstance(step.body, ApprovalRequested)]
     return max(asked_at, default=waiting.continuation.updated_at)
-
-
-def _was_asked(asked: TurnCaller | None, speaker: TurnCaller | None) -> bool:
-    """Return True if a speaker is the user, and speaks to the device, that a turn has asked."""
-    asked, speaker = asked or TurnCaller(), speaker or TurnCaller()
-    # A user who was named later did not sign in on the device.
-    is_user = asked.certainty == "named" or asked.user_id == speaker.user_id
-    return is_user and asked.device_id == speaker.device_id

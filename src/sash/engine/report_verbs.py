@@ -56,9 +56,8 @@ class ReportVerbs(SessionVerbs):
         notes = await parts.notes.read_known(owner)
         tail = [("pinned", parts.describe_pinned(session, notes))]
         restored = Window.restore(window)
-        context = parts.contexts.build(
-            session, notes, restored, rendered, parts.tools.schemas, tail, home=briefing
-        )
+        tools = parts.session_tools.choose(session).schemas
+        context = parts.contexts.build(session, notes, restored, rendered, tools, tail, home=briefing)
         share = None if last_prompt is None else prefix_share(context, last_prompt, parts.counter)
         evicted = await parts.store.evicted(owner, session_id)
         sent = {"messages": list(context.messages), "tools": context.tools} if with_messages else {}

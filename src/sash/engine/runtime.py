@@ -7,7 +7,7 @@ from datetime import timedelta, tzinfo
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from sash.engine.budget import Spending
-from sash.engine.context import SYSTEM_PROMPT, ContextBuilder
+from sash.engine.context import ContextBuilder
 from sash.engine.detached import detached
 from sash.engine.event_feed import EventFeeds
 from sash.engine.event_hub import PARTIAL_INTERVAL_S, EventHub
@@ -27,14 +27,17 @@ from sash.engine.rendering import MessageRenderer
 from sash.engine.reply_verbs import ReplyVerbs
 from sash.engine.report_verbs import ReportVerbs
 from sash.engine.turn.continuation_result import ContinuationResult
-from sash.engine.turn_tools import ToolFinder
+from sash.engine.turn.fired_turn import CALL_TOOL
+from sash.engine.turn_tools import SessionTools, ToolFinder
+from sash.engine.waiting_tools import WaitingTools, waiting_tools
+from sash.engine.waiting_turns import WaitingTurns
+from sash.engine.waiting_verbs import WaitingVerbs
 from sash.engine.window_cache import WindowCache
 from sash.engine.worker import Worker
 from sash.errors import InvalidConfig
 from sash.home.home_time_zone import HomeTimeZone
 from sash.home.live_home import LiveHome
 from sash.intents.memory_intents import MemoryIntents
-from sash.intents.undo_intents import UndoIntents
 from sash.memory.digest import DIGEST_TOKENS
 from sash.memory.tokens import TokenCounter
 from sash.models.catalog import Catalog
@@ -58,7 +61,7 @@ from sash.values.sessions import (
 from sash.values.validation import MAX_MESSAGE_BYTES, check_keywords, check_label, check_limit
 
 if TYPE_CHECKING:
-    from sash.intents.home_intents import HomeIntents
+    from sash.intents.everyday_intents import EverydayIntents
     from sash.intents.vocabulary import Vocabulary
 
 SWEEP_INTERVAL_S = 300.0
@@ -70,14 +73,19 @@ class RuntimeOptions(TypedDict, total=False):
     """The optional parts and settings of a `Runtime`."""
 
     intents: Iterable[Intents]
-    """They answer sentences without a model, and are asked in this order. Default: memory, undo, home."""
+    """They answer sentences without a model, and are asked in this order. Default: memory, everyday."""
+    first_intents: Iterable[Intents]
+    """They are asked before those of `intents`, or before the default ones."""
     more_intents: Iterable[Intents]
     """They are asked after those of `intents`, or after the default ones."""
     memory_tools: bool
     """Whether the agent has tools for its memory, such as `remember` and `recall`. Default: True."""
+    waiting_tools: bool
+    """Whether the agent has tools to do something later, such as `do_later`. Default: as `memory_tools`."""
     turn_tools: FindTools | None
     """Finds more tools for each turn, by its session and its request. They join the other tools for it."""
-    system_prompt: str
+    system_prompt: str | None
+    """The text at the start of the prompt. Default: the rules of Sash, with the name of the home."""
     catalog: Catalog
     """Prices and context windows of models."""
     embedder: Embedder | None
@@ -121,10 +129,10 @@ class RuntimeOptions(TypedDict, total=False):
     """Whether a message may have images by public `http:` and `https:` URLs. Default: only `data:` images."""
 
 
-class Runtime(ReplyVerbs, ReportVerbs, NoteVerbs):
+class Runtime(ReplyVerbs, ReportVerbs, NoteVerbs, WaitingVerbs):
     """Sessions and their turns, on one store, with one model and a set of tools.
 
-    Without a `model` the offline model answers: it needs no network and understands little. `RuntimeOptions`
+    Without a `model` only everyday sentences are answered, which needs no network. `RuntimeOptions`
     describes the other arguments.
     """
 
@@ -141,9 +149,8 @@ class Runtime(ReplyVerbs, ReportVerbs, NoteVerbs):
         clock, home = options.get("clock") or SystemClock(), options.get("home")
         live_home = None if home is None else LiveHome(home)
         if live_home is not None and options.get("time_zone") is None:
-            options["time_zone"] = HomeTimeZone(lambda: live_home.time_zone)
+            options["time_zone"] = HomeTimeZone(live_home)
         zone = options.get("time_zone")
-        self._home_intents: HomeIntents | None = None
         ids = Ulids()
         windows = WindowCache()
         household = options.get("household")
@@ -153,12 +160,16 @@ class Runtime(ReplyVerbs, ReportVerbs, NoteVerbs):
         all_tools = [*tools]
         if options.get("memory_tools", True):
             all_tools += make_memory_tools(store, notes, options.get("embedder"), zone, clock)
-        if live_home is not None:
-            self._home_intents, home_tools = _load_home(live_home, options.get("vocabulary"), clock, zone)
+        if live_home is None:
+            self._everyday = _load_talk(clock, zone) if isinstance(self.model, OfflineModel) else None
+        else:
+            self._everyday, home_tools = _load_home(live_home, options.get("vocabulary"), clock, zone)
             all_tools += home_tools
+        if options.get("waiting_tools", options.get("memory_tools", True)):
+            all_tools += waiting_tools(self._make_waiting_tools(all_tools))
         intents = options.get("intents")
         intents = self._default_intents() if intents is None else tuple(intents)
-        intents = (*intents, *options.get("more_intents", ()))
+        intents = (*options.get("first_intents", ()), *intents, *options.get("more_intents", ()))
         has_extraction = options.get("fact_extraction", False) and not isinstance(self.model, OfflineModel)
         extractor = FactExtractor(notes) if has_extraction else None
         self._parts = _make_parts(
@@ -183,15 +194,18 @@ class Runtime(ReplyVerbs, ReportVerbs, NoteVerbs):
         self._worker = Worker(
             self._parts, self._lease_s, options.get("on_turn"), options.get("on_turn_change")
         )
+        self._waiting_turns = WaitingTurns(self._parts, self._worker)
         self._readiness = Readiness(store, clock)
         self._feeds = EventFeeds(store, self._parts.hub)
         self._warmed_up = asyncio.Event()
         self._background: list[asyncio.Task[None]] = []
 
+    def _make_waiting_tools(self, tools: Iterable[ToolSpec]) -> WaitingTools:
+        call_service = next((spec for spec in tools if spec.name == CALL_TOOL), None)
+        return WaitingTools(lambda: (self._parts, self._waiting_turns), call_service)
+
     def _default_intents(self) -> tuple[Intents, ...]:
-        if self._home_intents is None:
-            return (MemoryIntents(),)
-        return (MemoryIntents(), UndoIntents(), self._home_intents)
+        return (MemoryIntents(),) if self._everyday is None else (MemoryIntents(), self._everyday)
 
     @property
     def store(self) -> Store:
@@ -221,8 +235,12 @@ class Runtime(ReplyVerbs, ReportVerbs, NoteVerbs):
             self._parts.ids.continue_after(await self.store.last_id())
             if home is not None:
                 await home.open()
+            self._waiting_turns.open()
             await recover_turns()
+            if recover:
+                await self._waiting_turns.reload()
         except BaseException:
+            self._waiting_turns.close()
             if home is not None:
                 await home.close()
             await self.store.close()
@@ -231,7 +249,11 @@ class Runtime(ReplyVerbs, ReportVerbs, NoteVerbs):
             asyncio.create_task(self._repeat(self._lease_s / 10, self.heartbeat)),
             asyncio.create_task(self._repeat(self._lease_s, recover_turns)),
             asyncio.create_task(self._repeat(SWEEP_INTERVAL_S, self.sweep)),
+            asyncio.create_task(self._waiting_turns.run()),
         ]
+        if recover:
+            again = self._repeat(self._lease_s, self._waiting_turns.reload)
+            self._background.append(asyncio.create_task(again))
         if warm_up:
             self._background.append(asyncio.create_task(self.warm_up()))
 
@@ -249,11 +271,11 @@ class Runtime(ReplyVerbs, ReportVerbs, NoteVerbs):
 
     async def warm_up_sentences(self) -> None:
         """Load the grammar of the home's sentences when the home is connected."""
-        if self._parts.home is None or self._home_intents is None:
+        if self._parts.home is None or self._everyday is None:
             return
         await self._parts.home.wait_until_ready()
         try:
-            await self._home_intents.warm_up()
+            await self._everyday.warm_up()
         except Exception as error:
             _logger.warning("could not load the sentences about the home in advance: %s", error)
         self._warmed_up.set()
@@ -263,6 +285,7 @@ class Runtime(ReplyVerbs, ReportVerbs, NoteVerbs):
         for task in self._background:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
+        self._waiting_turns.close()
         await self._worker.close()
         await self._parts.maintenance.close()
         await self._readiness.close()
@@ -391,6 +414,7 @@ def _make_parts(
     catalog = Catalog() if catalog is None else catalog
     counter, local_time = TokenCounter(model.name), LocalTime(clock, zone)
     operator, find_tools = options.get("operator") or UNLIMITED, options.get("turn_tools")
+    session_tools = SessionTools(tools, operator.policy)
     summary_tokens = options.get("summary_tokens", DIGEST_TOKENS)
     has_household = options.get("household") is not None
     spending = Spending(store, catalog, counter, local_time.today, model.name, operator, has_household)
@@ -398,7 +422,8 @@ def _make_parts(
         store=store,
         model=model,
         tools=tools,
-        tool_finder=None if find_tools is None else ToolFinder(find_tools, tools),
+        session_tools=session_tools,
+        tool_finder=None if find_tools is None else ToolFinder(find_tools, session_tools),
         intents=intents,
         catalog=catalog,
         embedder=embedder,
@@ -408,7 +433,7 @@ def _make_parts(
         ids=ids,
         counter=counter,
         renderer=MessageRenderer(zone),
-        contexts=ContextBuilder(counter, options.get("system_prompt", SYSTEM_PROMPT)),
+        contexts=ContextBuilder(counter, options.get("system_prompt")),
         windows=windows,
         hub=EventHub(options.get("partial_interval_s", PARTIAL_INTERVAL_S)),
         long_work=LongWork(),
@@ -434,14 +459,25 @@ def _make_parts(
     )
 
 
+def _load_talk(clock: Clock, zone: tzinfo | None) -> "EverydayIntents | None":
+    """Return the intents of a conversation without a home; None without the `home` extra."""
+    try:
+        from sash.intents.everyday_intents import EverydayIntents
+    except ImportError:
+        return None
+    return EverydayIntents(None, None, clock=clock, time_zone=zone)
+
+
 def _load_home(
     home: LiveHome, vocabulary: "Vocabulary | None", clock: Clock, zone: tzinfo | None
-) -> "tuple[HomeIntents, list[ToolSpec]]":
+) -> "tuple[EverydayIntents, list[ToolSpec]]":
     """Return the intents and the tools of a home. Raise `InvalidConfig` without the `home` extra."""
     try:
         from sash.home.home_tools import build_home_tools
+        from sash.intents.everyday_intents import EverydayIntents
         from sash.intents.home_intents import HomeIntents
     except ImportError as error:
         raise InvalidConfig(f"a home needs more packages: pip install 'sash[home]' ({error})") from error
-    intents = HomeIntents(home, vocabulary=vocabulary, clock=clock, time_zone=zone)
+    grammar = HomeIntents(home, vocabulary=vocabulary, clock=clock, time_zone=zone)
+    intents = EverydayIntents(home, grammar, clock=clock, time_zone=zone)
     return intents, list(build_home_tools(home, clock, zone))

@@ -50,6 +50,7 @@ from sash.values.validation import (
     check_size,
     check_tool_calls,
 )
+from sash.values.waiting_turns import MAX_WAITING_TURNS
 
 # Clocks of machines differ, so that an export may come from a little later.
 MAX_CLOCK_DIFFERENCE = timedelta(days=1)
@@ -59,7 +60,7 @@ MAX_MEMORY_CHARS = 64 << 10
 
 _TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}(; ?charset=[\w-]{1,40})?", re.ASCII)
 _ID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
-_WITH_TEXT = ("session", "continuations", "steps", "messages")
+_WITH_TEXT = ("session", "continuations", "steps", "messages", "waiting_turns")
 _PARTS = {part.name: part.type for part in fields(Bundle)}
 
 
@@ -88,6 +89,8 @@ def read_export(data: Any, rules: ImportRules) -> Bundle:
         check_depth(data)
         new_ids = _choose_ids(data, rules)
         bundle = Bundle(**{name: _read_part(name, data[name], new_ids) for name in _PARTS if name in data})
+        if new_ids:  # It is a copy, and the original does the work.
+            bundle = replace(bundle, waiting_turns=())
         bundle = _clean(bundle, rules)
     except LookupError as error:
         raise InvalidExport(f"the export is damaged: it lacks the field {error}") from error
@@ -149,6 +152,7 @@ def _clean(bundle: Bundle, rules: ImportRules) -> Bundle:
     _check_turns(bundle)
     _check_messages(bundle)
     _check_artifacts(bundle)
+    _check_waiting_turns(bundle)
     _check_counts(bundle)
     _check_times(bundle, rules.now + MAX_CLOCK_DIFFERENCE)
     _check_texts(bundle.session)
@@ -177,6 +181,7 @@ def _clean(bundle: Bundle, rules: ImportRules) -> Bundle:
         continuations=tuple(_clean_continuation(c, rules) for c in bundle.continuations),
         messages=tuple(_count_message(m, rules) for m in bundle.messages),
         artifacts=tuple(replace(a, owner=rules.owner) for a in bundle.artifacts),
+        waiting_turns=tuple(replace(turn, owner=rules.owner) for turn in bundle.waiting_turns),
     )
     _check_journals(cleaned)
     return cleaned
@@ -226,6 +231,16 @@ def _check_artifacts(bundle: Bundle) -> None:
             raise InvalidExport("an artifact has an unknown type")
         if artifact.ref.size != len(artifact.data):
             raise InvalidExport("the size of an artifact is wrong")
+
+
+def _check_waiting_turns(bundle: Bundle) -> None:
+    turns = bundle.waiting_turns
+    if len(turns) > MAX_WAITING_TURNS:
+        raise InvalidExport(f"a session has at most {MAX_WAITING_TURNS} waiting turns")
+    if any(turn.session_id != bundle.session.id for turn in turns):
+        raise InvalidExport("a waiting turn belongs to another session")
+    if len({turn.id for turn in turns}) < len(turns):
+        raise InvalidExport("a waiting turn occurs twice")
 
 
 def _check_turns(bundle: Bundle) -> None:
@@ -300,6 +315,7 @@ def _list_times(bundle: Bundle) -> Iterator[datetime]:
         yield from (continuation.created_at, continuation.updated_at)
     yield from (stored.step.ts for stored in bundle.steps)
     yield from (stored.message.timestamp for stored in bundle.messages)
+    yield from (turn.created_at for turn in bundle.waiting_turns)
 
 
 def _check_texts(session: Session) -> None:

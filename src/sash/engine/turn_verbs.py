@@ -373,11 +373,12 @@ class TurnVerbs(SessionVerbs):
         owner: str = DEFAULT_OWNER,
         policy: SessionPolicy | None = None,
         preferences: dict[str, Any] | None = None,
+        area: str | None = None,
     ) -> Continuation:
         """Start a turn with one question, without waiting. Its session ends with the answer, unless kept."""
         sent = SendMessage(message=question.message, allow_tools=question.allow_tools)
         request = StartSession(
-            model=question.model, budgets=question.budgets, policy=policy, preferences=preferences
+            model=question.model, budgets=question.budgets, policy=policy, preferences=preferences, area=area
         )
         session = await self.start(request, owner=owner, is_one_question=not question.keep)
         try:
@@ -499,6 +500,8 @@ class TurnVerbs(SessionVerbs):
                     is_last_look = self._worker.closed
                     subscriber.news.clear()
                     last_place = subscriber.find_last_place()
+                    # Another subscriber's read may find the end meanwhile, with an event that this one lacks.
+                    is_over = feed.is_over
                     stored = await feed.after(after)
                     for kept in stored:
                         for event in subscriber.take(after):
@@ -512,7 +515,7 @@ class TurnVerbs(SessionVerbs):
                     after = max(after, last_place)
                     for unstored in subscriber.take(after) or await self._find_swept(owner, turn_id):
                         yield unstored
-                    if feed.is_over or is_last_look:
+                    if is_over or is_last_look:
                         return
                     await feed.wait(subscriber)
             except (SessionNotFound, ContinuationNotFound):

@@ -196,7 +196,9 @@ class Worker:
                 if continuation.status == "pending":
                     await self.serve_next(continuation.session_id)
                     continue
-                if session.policy.resume_interrupted and await self._can_resume(continuation):
+                # Nobody looks at a waiting turn that has fired, so it goes on by itself.
+                resumes = session.policy.resume_interrupted or continuation.request.fired is not None
+                if resumes and await self._can_resume(continuation):
                     await self.take_over(continuation)
             except (SessionBusy, ContinuationFinal, ContinuationNotFound, SessionNotFound, ShuttingDown):
                 continue

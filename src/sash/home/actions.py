@@ -14,15 +14,20 @@ from sash.home.expected_effects import (
     is_already_so,
     is_repeatable,
 )
+from sash.home.index import HomeIndex
 from sash.home.live_home import LiveHome
 from sash.home.restore import SavedState
 from sash.home.service_call import ServiceCall, parse_service_call
+from sash.home.state_text import TIMESTAMP_DOMAINS
 from sash.ports.home import ANY_SERVICE, Entity, State
 from sash.ports.tools import ActionOutcome, ServiceUse, ToolContext
 from sash.values.continuations import Action
+from sash.values.sessions import CONFIRM
 
 # Seconds to wait until the states show the effect of a call.
 READ_BACK_S = 3.0
+# Seconds to wait for a new state, if no state can show the effect.
+UNCONFIRMED_S = 1.0
 # Above this number of entities, one request reads all states at once.
 MAX_SINGLE_READS = 20
 MAX_SHOWN = 40
@@ -56,13 +61,26 @@ class CallOutcome:
         )
 
     def describe_entities(self, entities: Iterable[Entity]) -> list[dict[str, str]]:
-        """Return a dict with the states before and after for each of the first `MAX_SHOWN` entities."""
+        """Return a dict with the states before and after for each of the first `MAX_SHOWN` entities.
+
+        Entities that have no state of their own, such as scenes, are named only.
+        """
         return [
             {"entity_id": entity.id, "name": entity.name}
-            | ({"before": _describe_state(self.before[entity.id])} if entity.id in self.before else {})
-            | ({"after": _describe_state(self.after[entity.id])} if entity.id in self.after else {})
+            | {
+                when: _describe_state(states[entity.id])
+                for when, states in (("before", self.before), ("after", self.after))
+                if entity.id in states and entity.domain not in TIMESTAMP_DOMAINS
+            }
             for entity in list(entities)[:MAX_SHOWN]
         ]
+
+
+def _name_entity(entity: Entity) -> dict[str, Any]:
+    """Return the id, the name and the other names, among which there may be one in the user's language."""
+    return {"entity_id": entity.id, "name": entity.name} | (
+        {"aliases": list(entity.aliases)} if entity.aliases else {}
+    )
 
 
 class HomeActions:
@@ -86,14 +104,17 @@ class HomeActions:
     async def preview(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Describe the call without making it: the service, its data, and the entities with their states."""
         call, index = self._parse(arguments), self.live_home.index
-        entities = [{"entity_id": e.id, "name": e.name, "now": index.get_state(e.id)} for e in call.entities]
+        entities = [_name_entity(e) | describe_now(index, e) for e in call.entities]
         preview: dict[str, Any] = {"service": call.service, "data": call.data, "entities": entities}
+        if (script := index.entities.get(call.service)) is not None:
+            preview |= {key: value for key, value in _name_entity(script).items() if key != "entity_id"}
         if call.member_ids:
             names = sorted(index.entities[key].name for key in call.member_ids if key in index.entities)
             hidden = len(call.member_ids) - len(names)
             preview["acts_on"] = [*names, *([f"{hidden} others"] if hidden else [])]
         calls = [UNKNOWN_CALLS if name == ANY_SERVICE else name for name in sorted(call.member_services)]
-        return preview | ({"calls": calls} if calls else {})
+        within = _list_protected(call, index)
+        return preview | ({"calls": calls} if calls else {}) | ({"within": within} if within else {})
 
     async def find_already_so(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any] | None:
         """Return the states if every entity already has the state that the call would give it, else None.
@@ -237,12 +258,49 @@ class HomeActions:
     ) -> StatesById:
         index = self.live_home.index
 
-        def is_met() -> bool:
-            return all(effect.is_met(index.states.get(key), before[key]) for key, effect in effects.items())
+        def is_settled() -> bool:
+            return all(
+                effect.is_settled(index.states.get(key), before[key]) for key, effect in effects.items()
+            )
 
         if effects:
-            await self.live_home.wait_until(is_met, set(effects), self._read_back_s)
+            is_observable = any(effect.is_observable for effect in effects.values())
+            limit_s = self._read_back_s if is_observable else min(self._read_back_s, UNCONFIRMED_S)
+            await self.live_home.wait_until(is_settled, set(effects), limit_s)
         return await self.read_states(call.entity_ids)
+
+
+def _list_protected(call: ServiceCall, index: HomeIndex) -> list[dict[str, Any]]:
+    """Return what happens to locks, alarms, covers and valves inside the scripts and scenes of a call.
+
+    A dict has the names of the entities, their aliases by name, and the service if it is known. Members that
+    are not exposed have no name here.
+    """
+    called = {entity.domain for entity in call.entities}
+    members = sorted(
+        call.member_ids, key=lambda key: index.entities[key].name if key in index.entities else ""
+    )
+    within: list[dict[str, Any]] = []
+    for domain in CONFIRM:
+        reached = [
+            index.entities[key] for key in members if key in index.entities and key.startswith(f"{domain}.")
+        ]
+        named: dict[str, Any] = {"names": [entity.name for entity in reached]}
+        if aliases := {entity.name: list(entity.aliases) for entity in reached if entity.aliases}:
+            named["aliases"] = aliases
+        services = sorted(name for name in call.member_services if name.startswith(f"{domain}."))
+        within += [{"service": service, **named} for service in services if reached]
+        if reached and not services and domain not in called:
+            within.append(named)
+    return within
+
+
+def describe_now(index: HomeIndex, entity: Entity) -> dict[str, str]:
+    """Return the present state of an entity for a preview, without measured values, which drift.
+
+    It is empty for an entity that has no state of its own, such as a scene.
+    """
+    return {} if entity.domain in TIMESTAMP_DOMAINS else {"now": index.get_state(entity.id)}
 
 
 def _build_result(call: ServiceCall, outcome: CallOutcome) -> dict[str, Any]:

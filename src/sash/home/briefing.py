@@ -8,8 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from sash.home.history import parse_number
 from sash.home.index import HomeIndex
+from sash.home.state_text import StateText, read_state_text
 from sash.memory.words import split_words
 from sash.ports.home import NO_STATE, Entity
 
@@ -33,7 +33,7 @@ _RANKS = {domain: rank for rank, domains in enumerate(_DOMAIN_ORDER) for domain 
 _LAST_RANK = len(_DOMAIN_ORDER)
 _NO_AREA = "No area"
 HEADING = (
-    "The house ({name}) at {at}. Later changes are listed with the messages. Call get_states for values that "
+    "The home {name} at {at}. Later changes are listed with the messages. Call get_states for values that "
     "must be current."
 )
 
@@ -44,11 +44,11 @@ class HomeBriefing:
 
     `text` is the description in the prompt. `states` holds the last reported state of each listed entity, and
     `known_ids` all entities that the home had when it was described. `changed_tokens` is the size of the
-    changes that are still in the window.
+    changes that are still in the window. `index` has the present name of the home.
     """
 
     text: str
-    states: dict[str, str]
+    states: dict[str, StateText]
     known_ids: frozenset[str]
     index: HomeIndex
     changed_tokens: int = 0
@@ -80,7 +80,7 @@ def write_briefing(
     others = [entity for entity in index.entities.values() if entity.id not in listed]
     lines += _count_others(index, others, count_tokens, max_tokens // 8)
     text = f"{HEADING.format(name=index.name, at=at)}\n" + "\n".join(lines)
-    states = {entity.id: index.get_state(entity.id) for entity in chosen}
+    states = {entity.id: read_state_text(index, entity.id) for entity in chosen}
     return HomeBriefing(text if index.entities else "", states, frozenset(index.entities), index)
 
 
@@ -109,7 +109,7 @@ def describe_changes(index: HomeIndex, briefing: HomeBriefing, message: str = ""
     for key in sections["removed"]:
         del briefing.states[key]
     for title in ("changed", "new", "perhaps meant"):
-        briefing.states |= {key: index.get_state(key) for key in sections[title]}
+        briefing.states |= {key: read_state_text(index, key) for key in sections[title]}
     totals = {"changed": len(changed), "new": len(new), "removed": len(removed)}
     lines = []
     for title, keys in sections.items():
@@ -123,7 +123,7 @@ def describe_changes(index: HomeIndex, briefing: HomeBriefing, message: str = ""
 def describe_pinned(index: HomeIndex, entity_ids: Iterable[str]) -> str:
     """Return the present states of pinned entities, one per line; empty without any."""
     lines = [
-        _describe(index, index.entities[key]) if key in index.entities else f"{key} is not in the house"
+        _describe(index, index.entities[key]) if key in index.entities else f"{key} is not in the home"
         for key in dict.fromkeys(entity_ids)
     ]
     return "\n".join(("Pinned entities, at this moment:", *lines)) if lines else ""
@@ -151,11 +151,9 @@ def _rank_entities(index: HomeIndex, message: str) -> list[Entity]:
 
 def _describe(index: HomeIndex, entity: Entity) -> str:
     """Return the id and the state of an entity, and its name only if the id does not contain it."""
-    state = index.states.get(entity.id)
     is_name_needed = not set(split_words(entity.name)) <= set(split_words(entity.id.replace("_", " ")))
     name = f" “{entity.name}”" if is_name_needed else ""
-    unit = f" {state.unit}" if state and state.unit else ""
-    return f"{entity.id}{name} {index.get_state(entity.id)}{unit}"
+    return f"{entity.id}{name} {read_state_text(index, entity.id)}".rstrip()
 
 
 def _get_area_name(index: HomeIndex, entity: Entity) -> str:
@@ -180,12 +178,12 @@ def _count_others(
         yield f"Not listed, to be found with search_index: {', '.join(parts)}"
 
 
-def _has_changed(index: HomeIndex, entity_id: str, reported: str) -> bool:
+def _has_changed(index: HomeIndex, entity_id: str, reported: StateText) -> bool:
     """Return whether the current state differs from `reported`. Small changes of numbers do not count."""
-    state = index.get_state(entity_id)
-    if state == reported:
-        return False
-    now, before = parse_number(state), parse_number(reported)
-    if now is None or before is None:
+    state = read_state_text(index, entity_id)
+    if state.other_text != reported.other_text:
         return True
+    now, before = state.measured, reported.measured
+    if now is None or before is None:
+        return now is not before
     return abs(now - before) > MIN_CHANGE_RATIO * max(abs(before), 1.0)

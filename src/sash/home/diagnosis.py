@@ -12,6 +12,7 @@ from sash.errors import HomeError
 from sash.home.history import extract_numbers, format_duration, parse_number
 from sash.home.index import HomeIndex
 from sash.home.live_home import LiveHome
+from sash.home.state_text import read_state_text
 from sash.ports.home import NO_STATE, UNAVAILABLE, UNKNOWN, Device, Entity, HistoryPoint, LogRecord, State
 
 DAY = timedelta(days=1)
@@ -41,12 +42,17 @@ _NOT_FOUND_PATTERN = re.compile(r"(?:Action|Service|Entity) ([a-z_]+\.[a-z0-9_]+
 
 Status = Literal["healthy", "unavailable", "unknown", "warning"]
 Confidence = Literal["high", "medium", "low"]
+CauseKind = Literal[
+    "bridge_down", "unreachable", "unavailable", "battery_empty", "battery_low", "voltage_dips", "flickering",
+    "dropouts", "stuck", "no_value", "switched_off", "log",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
     """A likely cause of a problem, with evidence and a remedy."""
 
+    kind: CauseKind
     description: str
     confidence: Confidence
     evidence: tuple[str, ...] = ()
@@ -93,22 +99,33 @@ async def diagnose_entity(
 ) -> dict[str, Any]:
     """Return the diagnosis of an entity as JSON values. Raise `EntityNotFound` if there is no such entity."""
     facts = await _collect_facts(live_home, id_or_name, now, zone)
-    causes = [cause for check in _CHECKS for cause in check(facts)]
-    causes.sort(key=lambda cause: ("high", "medium", "low").index(cause.confidence))
+    causes = _list_causes(facts)
     entity, state, index = facts.entity, facts.state, facts.index
     area = index.get_area(entity)
     return {
         "entity_id": entity.id,
         "name": entity.name,
         "status": _find_status(facts, causes),
-        "current_state": index.get_state(entity.id),
+        "current_state": read_state_text(index, entity.id).text or UNKNOWN,
         "last_changed": state.changed_at.astimezone(zone).isoformat(timespec="seconds") if state else None,
         "device": _describe_device(facts),
         "area": area.name if area else None,
-        "root_causes": [{k: v for k, v in asdict(cause).items() if k != "remedy"} for cause in causes],
+        "root_causes": [
+            {k: v for k, v in asdict(cause).items() if k not in ("kind", "remedy")} for cause in causes
+        ],
         "impact": _find_impact(facts),
         "recommendations": list(dict.fromkeys(cause.remedy for cause in causes if cause.remedy)),
     }
+
+
+async def find_causes(live_home: LiveHome, entity_id: str, now: datetime, zone: tzinfo | None) -> list[Cause]:
+    """Return the likely causes of the problems of an entity, most likely first; empty if it has none."""
+    return _list_causes(await _collect_facts(live_home, entity_id, now, zone))
+
+
+def _list_causes(facts: EntityFacts) -> list[Cause]:
+    causes = [cause for check in _CHECKS for cause in check(facts)]
+    return sorted(causes, key=lambda cause: ("high", "medium", "low").index(cause.confidence))
 
 
 async def _collect_facts(
@@ -164,10 +181,11 @@ def _check_availability(facts: EntityFacts) -> Iterator[Cause]:
     if bridge and len(behind) > 1 and all(index.get_state(e.id) == UNAVAILABLE for e in behind):
         evidence = (since, f"all {len(behind) + 1} entities behind {bridge.name} are unavailable")
         remedy = f"Check power and network of {bridge.name}, and restart it"
-        yield Cause(f"its bridge, {bridge.name}, is down", "high", evidence, remedy=remedy)
+        yield Cause("bridge_down", f"its bridge, {bridge.name}, is down", "high", evidence, remedy=remedy)
     elif device and facts.siblings and all(index.get_state(e.id) == UNAVAILABLE for e in facts.siblings):
         evidence = (since, f"all entities of {device.name} are unavailable")
         yield Cause(
+            "unreachable",
             f"the device {device.name} cannot be reached",
             "medium",
             evidence,
@@ -175,6 +193,7 @@ def _check_availability(facts: EntityFacts) -> Iterator[Cause]:
         )
     else:
         yield Cause(
+            "unavailable",
             "it is not available",
             "low",
             (since,),
@@ -197,10 +216,10 @@ def _check_battery(facts: EntityFacts) -> Iterator[Cause]:
         name = facts.device.name if facts.device else facts.entity.name
         if level <= EMPTY_PERCENT and facts.is_unavailable:
             remedy = f"Replace the battery of {name}"
-            yield Cause("its battery is empty", "high", tuple(evidence), remedy=remedy)
+            yield Cause("battery_empty", "its battery is empty", "high", tuple(evidence), remedy=remedy)
         else:
             remedy = f"Replace the battery of {name} soon"
-            yield Cause("its battery is low", "medium", tuple(evidence), remedy=remedy)
+            yield Cause("battery_low", "its battery is low", "medium", tuple(evidence), remedy=remedy)
 
 
 def _check_flicker(facts: EntityFacts) -> Iterator[Cause]:
@@ -224,6 +243,7 @@ def _check_flicker(facts: EntityFacts) -> Iterator[Cause]:
             lowest = min(value for _, value in together)
             name = facts.index.entities[sensor_id].name
             yield Cause(
+                "voltage_dips",
                 "it flickers when the mains voltage dips",
                 "high",
                 (flickers, f"{name} fell to {lowest:g} V {len(together)} times at the same moments"),
@@ -232,7 +252,7 @@ def _check_flicker(facts: EntityFacts) -> Iterator[Cause]:
             )
             return
     remedy = "Check the lamp, its socket and its connections, and what else switches it"
-    yield Cause("it flickers", "medium", (flickers,), remedy=remedy)
+    yield Cause("flickering", "it flickers", "medium", (flickers,), remedy=remedy)
 
 
 def _check_dropouts(facts: EntityFacts) -> Iterator[Cause]:
@@ -244,7 +264,7 @@ def _check_dropouts(facts: EntityFacts) -> Iterator[Cause]:
         f"unavailable {len(gone)} times in the last day, the last at {_format_time(facts, gone[-1].at)}",
     )
     remedy = "Move it closer to its bridge or router, or add a repeater between them"
-    yield Cause("its connection is not reliable", "medium", evidence, remedy=remedy)
+    yield Cause("dropouts", "its connection is not reliable", "medium", evidence, remedy=remedy)
 
 
 def _check_staleness(facts: EntityFacts) -> Iterator[Cause]:
@@ -257,7 +277,9 @@ def _check_staleness(facts: EntityFacts) -> Iterator[Cause]:
     if silent > max(STALE_AFTER, timedelta(seconds=gap) * STALE_FACTOR):
         usual = format_duration(timedelta(seconds=gap))
         evidence = (f"it used to change every {usual}, and has not for {format_duration(silent)}",)
-        yield Cause("it is stuck", "medium", evidence, remedy="Restart the device; its battery may be low")
+        yield Cause(
+            "stuck", "it is stuck", "medium", evidence, remedy="Restart the device; its battery may be low"
+        )
 
 
 def _check_missing_value(facts: EntityFacts) -> Iterator[Cause]:
@@ -267,12 +289,14 @@ def _check_missing_value(facts: EntityFacts) -> Iterator[Cause]:
         and facts.entity.domain not in _VALUELESS_DOMAINS
     ):
         remedy = "Wait for its first value, or reload the integration"
-        yield Cause("it has no value yet", "low", (), remedy=remedy)
+        yield Cause("no_value", "it has no value yet", "low", (), remedy=remedy)
 
 
 def _check_switched_off(facts: EntityFacts) -> Iterator[Cause]:
     if facts.entity.domain == "automation" and facts.index.get_state(facts.entity.id) == "off":
-        yield Cause("the automation is switched off", "high", (), remedy="Switch the automation on")
+        yield Cause(
+            "switched_off", "the automation is switched off", "high", (), remedy="Switch the automation on"
+        )
 
 
 def _check_log(facts: EntityFacts) -> Iterator[Cause]:
@@ -293,7 +317,7 @@ def _check_log(facts: EntityFacts) -> Iterator[Cause]:
     remedy = "Fix the problem that the log reports" if worst != "low" else ""
     if missing:
         remedy = f"It uses {missing[1]}, which no longer exists: replace or remove it"
-    yield Cause("the house's log reports problems with it", worst, evidence, remedy=remedy)
+    yield Cause("log", "the house's log reports problems with it", worst, evidence, remedy=remedy)
 
 
 def _mentions(record: LogRecord, facts: EntityFacts) -> bool:

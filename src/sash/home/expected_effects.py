@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sash.ports.home import NO_STATE, State
+from sash.values.colors import find_rgb
 
 ON_OFF_DOMAINS = frozenset(
     {"light", "switch", "fan", "input_boolean", "humidifier", "siren", "remote", "automation", "group"}
@@ -36,7 +37,8 @@ class ExpectedEffect:
 
     The state must be one of `states` and none of `excluded_states`. A state of `in_progress_states` counts
     as success, because the entity is already moving there. `is_conclusive` is False if the call has
-    arguments that the state cannot confirm.
+    arguments that the state cannot confirm. `optional_attributes` prove the effect, but need not be reached:
+    a device may show a named color in its own way.
     """
 
     states: frozenset[str] = frozenset()
@@ -44,6 +46,23 @@ class ExpectedEffect:
     attributes: tuple[tuple[str, Any], ...] = ()
     in_progress_states: frozenset[str] = frozenset()
     is_conclusive: bool = True
+    optional_attributes: tuple[tuple[str, Any], ...] = ()
+
+    def is_settled(self, state: State | None, before: State | None) -> bool:
+        """Return whether waiting for a later state would not tell more.
+
+        An effect that no state can confirm is settled with the first state after the call.
+        """
+        is_met = self.is_met(state, before)
+        if is_met is not None or state is None:
+            return is_met is True
+        is_certain = self.is_conclusive and not self.optional_attributes
+        return state != before and not is_certain and state.state not in TRANSITIONAL_STATES
+
+    @property
+    def is_observable(self) -> bool:
+        """Whether a state can show the effect at all, at least in part."""
+        return self.is_conclusive or bool(self.attributes or self.optional_attributes)
 
     def is_met(self, state: State | None, before: State | None = None) -> bool | None:
         """Return whether a state shows the effect; None if that cannot be decided, or not yet.
@@ -67,7 +86,11 @@ class ExpectedEffect:
                 return False
             has_moved = before is not None and not is_same_value(value, before.attributes.get(name), name)
             is_conclusive = is_conclusive and has_moved
-        return True if is_conclusive else None
+        are_all_met = all(
+            is_close_value(state.attributes.get(name), expected, name)
+            for name, expected in self.optional_attributes
+        )
+        return True if is_conclusive and are_all_met else None
 
 
 def find_expected_effect(service: str, data: dict[str, Any], before: State) -> ExpectedEffect | None:
@@ -134,7 +157,14 @@ def _expect_light_on(data: dict[str, Any], before: State) -> ExpectedEffect | No
         expected["brightness"] = other.pop("brightness_pct") * 255 / 100
     if expected.get("brightness") == 0:
         return ExpectedEffect(frozenset({"off"}))
-    return ExpectedEffect(frozenset({"on"}), attributes=tuple(expected.items()), is_conclusive=not other)
+    named = find_rgb(other.get("color_name"))
+    optional = () if named is None else (("rgb_color", list(named)),)
+    return ExpectedEffect(
+        frozenset({"on"}),
+        attributes=tuple(expected.items()),
+        is_conclusive=not other.keys() - ({"color_name"} if named else set()),
+        optional_attributes=optional,
+    )
 
 
 def _expect_opened(data: dict[str, Any], before: State) -> ExpectedEffect:

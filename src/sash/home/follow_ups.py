@@ -1,5 +1,6 @@
 """Next steps that are obvious after the tools of a turn, as sentences that the user can send."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -8,9 +9,11 @@ from sash.ports.home import UNAVAILABLE
 from sash.values.citations import MAX_FOLLOW_UPS, Citation, EntityCitation, shorten
 from sash.values.continuations import Action
 
+_WORD = re.compile(r"\w+")
+
 
 class _Sentences(NamedTuple):
-    """The sentences of one language. The offline model understands them, too."""
+    """The sentences of one language. They are understood without a model, too."""
 
     batteries: str
     logbook: str
@@ -46,10 +49,12 @@ def suggest_follow_ups(
     actions: Sequence[Action],
     citations: Sequence[Citation],
     denials: Iterable[str] = (),
+    asked: str = "",
 ) -> tuple[str, ...]:
     """Return the next steps after a turn in a language such as "de" or "de-AT"; none in unknown languages.
 
-    `results` are the results of tools by name. `denials` are the reasons of actions that were refused.
+    `asked` is the message of the user, which is no next step. `results` are the results of tools by name.
+    `denials` are the reasons of actions that were refused.
     """
     sentences = _SENTENCES.get(language.replace("_", "-").partition("-")[0].lower())
     if sentences is None:
@@ -57,7 +62,7 @@ def suggest_follow_ups(
     found = [
         *_after_actions(sentences, actions, denials),
         *_after_diagnoses(sentences, results),
-        *_after_reads(sentences, citations, {result.get("entity_id") for _, result in results}),
+        *_after_reads(sentences, citations, {result.get("entity_id") for _, result in results}, asked),
     ]
     return tuple(dict.fromkeys(shorten(sentence) for sentence in found))[:MAX_FOLLOW_UPS]
 
@@ -82,11 +87,22 @@ def _after_diagnoses(sentences: _Sentences, results: Iterable[tuple[str, Result]
 
 
 def _after_reads(
-    sentences: _Sentences, citations: Sequence[Citation], diagnosed: set[object]
+    sentences: _Sentences, citations: Sequence[Citation], diagnosed: set[object], asked: str
 ) -> Iterator[str]:
-    """Yield the diagnosis of the first cited entity that is unavailable, unless it was diagnosed just now."""
+    """Yield the diagnosis of the first cited entity that is unavailable, unless it was diagnosed just now.
+
+    After a local answer to the question for it, the next step is its logbook.
+    """
     for citation in citations:
         if isinstance(citation, EntityCitation) and citation.state == UNAVAILABLE:
-            if citation.entity_id not in diagnosed:
-                yield sentences.diagnosis.format(citation.name)
+            diagnosis = sentences.diagnosis.format(citation.name)
+            if _split(diagnosis) <= _split(asked):
+                yield sentences.logbook.format(citation.name)
+                yield sentences.unavailable
+            elif citation.entity_id not in diagnosed:
+                yield diagnosis
             return
+
+
+def _split(text: str) -> set[str]:
+    return set(_WORD.findall(text.casefold()))

@@ -29,13 +29,13 @@ MAX_PLOTTED_COLUMNS = 8
 # Other times are no times of a home, and a plot of all of them would take minutes.
 PLOTTED_YEARS = range(1970, 2101)
 DESCRIPTION = (
-    "Answer any question about the past of entities with one SQLite SELECT over these tables, e.g. sums by "
-    "hour or day. states(entity_id, name, area, state, unit, last_changed); history(entity_id, ts, "
-    "local_time, state, value): every change, value is the number or NULL; statistics(entity_id, start, "
+    "Answer a question about the past that get_history cannot, such as sums by day, with one SQLite SELECT: "
+    "SELECT date(local_start) AS day, sum(change) FROM statistics GROUP BY day. Tables: states(entity_id, "
+    "name, area, state, unit, last_changed); history(entity_id, ts, local_time, state, value): every change, "
+    "state is raw (on for an open window), value is the number or NULL; statistics(entity_id, start, "
     "local_start, mean, min, max, sum, change): one row per hour, change is what a meter counted in the "
     "hour; clock(now, local_now, today, yesterday). Columns local_… are texts such as 2026-01-31 18:00:00 in "
-    "the time zone of the house, ts and start are Unix seconds. Prefer statistics for energy and long spans. "
-    "No writes, no PRAGMA."
+    "the time zone of the home, ts and start are Unix seconds. Prefer statistics for energy and long spans."
 )
 
 _WORD = re.compile(r"\w+")

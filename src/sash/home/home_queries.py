@@ -6,7 +6,7 @@ To add a tool, add a method: the decorator holds its description, its arguments 
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 from typing import Any, get_args
 
@@ -33,9 +33,12 @@ from sash.home.json_schema import (
 from sash.home.live_home import LiveHome
 from sash.home.query_sandbox import MAX_SQL_CHARS
 from sash.home.service_call import parse_service_call
-from sash.ports.home import Entity, Service
+from sash.home.service_list import describe_services
+from sash.home.state_text import read_state_text
+from sash.ports.home import Entity, HistoryPoint, LogbookEntry, Service
 from sash.ports.tools import ToolContext
 from sash.values.clock import Clock
+from sash.values.state_words import name_on_off
 
 MAX_SEARCH_RESULTS = 50
 DEFAULT_SEARCH_RESULTS = 10
@@ -76,30 +79,37 @@ SHOWN_ATTRIBUTES = (
 MAX_VALUE_CHARS = 300
 
 _ARTIFACT: Schema = object_of(artifact=TEXT, type=TEXT)
-_AREA_AND_UNIT: Schema = {"area": TEXT, "unit": TEXT}
+# A scene or a button has no state.
+_PLACE_AND_STATE: Schema = {"area": TEXT, "state": TEXT, "unit": TEXT}
 Query = Callable[["HomeQueries", dict[str, Any], ToolContext], Awaitable[dict[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
 class QueryTool:
-    """A tool that reads the home. The function is a method of `HomeQueries`."""
+    """A tool that reads the home. The function is a method of `HomeQueries`.
+
+    A tool with `keeps_artifacts` may store a picture or a table.
+    """
 
     name: str
     description: str
     input_schema: Schema
     output_schema: Schema
     function: Query
+    keeps_artifacts: bool = False
 
 
 QUERY_TOOLS: dict[str, QueryTool] = {}
 
 
-def _query_tool(description: str, arguments: Schema, result: Schema) -> Callable[[Query], Query]:
+def _query_tool(
+    description: str, arguments: Schema, result: Schema, *, keeps_artifacts: bool = False
+) -> Callable[[Query], Query]:
     """Return a decorator that registers a method of `HomeQueries` as the tool of the same name."""
 
     def register(function: Query) -> Query:
         name = function.__name__
-        QUERY_TOOLS[name] = QueryTool(name, description, arguments, result, function)
+        QUERY_TOOLS[name] = QueryTool(name, description, arguments, result, function, keeps_artifacts)
         return function
 
     return register
@@ -114,8 +124,8 @@ class HomeQueries:
         self._zone = zone
 
     @_query_tool(
-        "Find entities and their states by words, area or domain; typing mistakes do not matter. Use it when "
-        "you do not know the id of an entity. Without arguments it lists the areas.",
+        "Find entities and their states by words, area, domain or state; typing mistakes do not matter. Use "
+        "it if you do not know an entity id. Without arguments it lists the areas.",
         arguments_of(
             query={"type": "string", "description": "Words of a name, an alias, an area, a kind of device."},
             area={"type": "string", "description": "Name or id of an area."},
@@ -125,7 +135,7 @@ class HomeQueries:
         ),
         object_of(
             {
-                "entities": array_of(object_of(_AREA_AND_UNIT, entity_id=TEXT, name=TEXT, state=TEXT)),
+                "entities": array_of(object_of(_PLACE_AND_STATE, entity_id=TEXT, name=TEXT)),
                 # The other properties are the number of entities by domain.
                 "areas": array_of(
                     {
@@ -158,16 +168,16 @@ class HomeQueries:
         return result | ({"unmatched": unmatched} if unmatched else {})
 
     @_query_tool(
-        "Read the current states of entities, with their attributes and the time of the last change.",
+        "Read the present states of entities, with their attributes and the time of the last change. For the "
+        "past use get_history.",
         arguments_of(("entity_ids",), entity_ids=entity_ids(MAX_STATES)),
         object_of(
             {"not_found": array_of(TEXT)},
             entities=array_of(
                 object_of(
-                    {**_AREA_AND_UNIT, "since": TEXT, "attributes": {"type": "object"}},
+                    {**_PLACE_AND_STATE, "since": TEXT, "attributes": {"type": "object"}},
                     entity_id=TEXT,
                     name=TEXT,
-                    state=TEXT,
                 )
             ),
         ),
@@ -182,8 +192,8 @@ class HomeQueries:
         return {"entities": entities} | ({"not_found": not_found} if not_found else {})
 
     @_query_tool(
-        "Read the history of entities: minimum, maximum, mean and course of numbers; for other states, how "
-        "long each lasted and when it changed.",
+        "Read how entities changed: minimum, maximum, mean and course of numbers; for other states, how long "
+        "each lasted and when it changed. For sums use analyze_history, for who did it get_logbook.",
         arguments_of(
             ("entity_ids",),
             entity_ids=entity_ids(MAX_HISTORIES),
@@ -214,6 +224,7 @@ class HomeQueries:
                 ),
             },
         ),
+        keeps_artifacts=True,
     )
     async def get_history(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         index = self._live_home.index
@@ -227,7 +238,13 @@ class HomeQueries:
             "to": end.astimezone(self._zone).isoformat(timespec="minutes"),
             "entities": [
                 {"entity_id": e.id, "name": e.name}
-                | summarize_history(histories.get(e.id, []), start, end, units.get(e.id, ""), self._zone)
+                | summarize_history(
+                    _name_states(index, e, histories.get(e.id, [])),
+                    start,
+                    end,
+                    units.get(e.id, ""),
+                    self._zone,
+                )
                 for e in entities
             ],
         }
@@ -264,6 +281,7 @@ class HomeQueries:
                 "total": COUNT,
             },
         ),
+        keeps_artifacts=True,
     )
     async def analyze_history(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         index, end = self._live_home.index, self._clock.now()
@@ -277,7 +295,8 @@ class HomeQueries:
         return await describe_analysis(analysis, found, context, plot=arguments.get("plot", False))
 
     @_query_tool(
-        "Read what happened in the house or to some entities, and why.",
+        "Read what happened in the home or to some entities, when, and who or what caused it. For values use "
+        "get_history.",
         arguments_of(
             entity_ids=entity_ids(MAX_STATES),
             hours=positive_integer(MAX_HOURS),
@@ -304,14 +323,14 @@ class HomeQueries:
             }
             if entry.entity_id:
                 line["entity_id"] = entry.entity_id
-            if entry.cause and (entry.cause_id is None or entry.cause_id in index.entities):
-                line["cause"] = index.redact(entry.cause)
+            if cause := _describe_cause(index, entry):
+                line["cause"] = cause
             lines.append(line)
         return {"entries": lines, "total": len(exposed)}
 
     @_query_tool(
-        "Find out why an entity does not work as it should: likely causes with their evidence, what else is "
-        "affected, and what to do.",
+        "Find out why an entity does not work: likely causes with evidence, what else is affected, and what "
+        "to do. For its state use get_states.",
         arguments_of(("entity_id",), entity_id={"type": "string"}),
         object_of(
             entity_id=TEXT,
@@ -345,7 +364,8 @@ class HomeQueries:
         return await diagnose_entity(self._live_home, arguments["entity_id"], self._clock.now(), self._zone)
 
     @_query_tool(
-        "Summarize recent problems in the house: incidents, which incident caused which, and what to do.",
+        "Summarize recent problems of the whole home: incidents, which caused which, and what to do. For one "
+        "entity use diagnose_entity.",
         arguments_of(
             timeframe={"enum": list(TIMEFRAMES)},
             severity={"enum": list(SEVERITIES), "description": "The minimum severity to report."},
@@ -372,13 +392,31 @@ class HomeQueries:
         ),
     )
     async def analyze_errors(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
-        context.progress("Reading the house's log")
+        context.progress("Reading the log of the home")
         timeframe, severity = arguments.get("timeframe", "24h"), arguments.get("severity", "warning")
         return await analyze_incidents(self._live_home, timeframe, severity, self._clock.now(), self._zone)
 
     @_query_tool(
-        "Ask a service that only answers and changes nothing: weather.get_forecasts, calendar.get_events, "
-        "todo.get_items and others, or a script that only answers. A script takes no entity_ids.",
+        "List the services of a domain with their arguments. Use it if you are not sure what call_service or "
+        "query_service takes.",
+        arguments_of(("domain",), domain={"type": "string", "description": "light, vacuum, media_player, …"}),
+        object_of(
+            services=array_of(
+                object_of(
+                    {"description": TEXT, "arguments": {"type": "object"}, "note": TEXT},
+                    service=TEXT,
+                    takes_entities={"type": "boolean"},
+                )
+            ),
+            total=COUNT,
+        ),
+    )
+    async def list_services(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        return describe_services(self._live_home.index, self._live_home.services, arguments["domain"])
+
+    @_query_tool(
+        "Ask a service or script that only answers, for forecasts, calendars and lists. A script takes no "
+        "entity_ids. To change something use call_service.",
         arguments_of(
             ("service",),
             service={"type": "string", "description": "weather.get_forecasts, calendar.get_events, …"},
@@ -445,6 +483,21 @@ class HomeQueries:
         return min(at.replace(tzinfo=self._zone) if at.tzinfo is None else at, now)
 
 
+def _describe_cause(index: HomeIndex, entry: LogbookEntry) -> str:
+    """Return the cause of an entry. Only the user is told of a cause that is not exposed."""
+    if entry.cause_id is None or entry.cause_id in index.entities:
+        return index.redact(entry.cause)
+    return f"by {entry.user}" if entry.user else ""
+
+
+def _name_states(index: HomeIndex, entity: Entity, points: list[HistoryPoint]) -> list[HistoryPoint]:
+    """Return a history with on and off in the words of the device class, such as open and closed."""
+    device_class = index.get_device_class(entity.id)
+    if name_on_off("on", entity.domain, device_class) == "on":
+        return points
+    return [replace(point, state=name_on_off(point.state, entity.domain, device_class)) for point in points]
+
+
 def _describe_areas(index: HomeIndex) -> list[dict[str, Any]]:
     """Return each area that has entities, with the number of entities by domain."""
     areas = []
@@ -457,9 +510,9 @@ def _describe_areas(index: HomeIndex) -> list[dict[str, Any]]:
 
 
 def _describe_entity(index: HomeIndex, entity: Entity) -> dict[str, Any]:
-    state, area = index.states.get(entity.id), index.get_area(entity)
+    area = index.get_area(entity)
     description = {"entity_id": entity.id, "name": entity.name}
     if area is not None:
         description["area"] = area.name
-    description["state"] = index.get_state(entity.id)
-    return description | ({"unit": state.unit} if state and state.unit else {})
+    shown = read_state_text(index, entity.id)
+    return description | {key: text for key, text in (("state", shown.text), ("unit", shown.unit)) if text}

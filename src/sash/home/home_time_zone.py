@@ -1,14 +1,17 @@
 """The time zone of a home, which is known only when the home is connected."""
 
-from collections.abc import Callable
+import weakref
 from datetime import UTC, datetime, timedelta, tzinfo
+
+from sash.home.live_home import LiveHome
 
 
 class HomeTimeZone(tzinfo):
-    """Behaves as the zone that `find` returns at the moment; None is the time zone of the machine."""
+    """Behaves as the zone of a home, or as that of the machine while the home's is unknown."""
 
-    def __init__(self, find: Callable[[], tzinfo | None]) -> None:
-        self._find = find
+    def __init__(self, home: LiveHome) -> None:
+        # Caches have time zones in their keys. They must not keep a home that is closed.
+        self._home = weakref.ref(home)
 
     def fromutc(self, at: datetime) -> datetime:
         return at.replace(tzinfo=UTC).astimezone(self._find()).replace(tzinfo=self)
@@ -21,6 +24,10 @@ class HomeTimeZone(tzinfo):
 
     def tzname(self, at: datetime | None) -> str | None:
         return self._place(at).tzname()
+
+    def _find(self) -> tzinfo | None:
+        home = self._home()
+        return None if home is None else home.time_zone
 
     def _place(self, at: datetime | None) -> datetime:
         """Return the same wall-clock time in the zone, or now."""

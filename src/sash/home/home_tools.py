@@ -27,11 +27,12 @@ def build_home_tools(live_home: LiveHome, clock: Clock, zone: tzinfo | None = No
             query.output_schema,
             safety="idempotent",
             direct=True,
+            keeps_artifacts=query.keeps_artifacts,
         )
     yield ToolSpec(
         "call_service",
-        "Change something in the house, only when the user asks for it. The state is read back afterwards: "
-        "tell the user the result, also if the call was refused or not verified.",
+        "Change something in the home, only when the user asks for it. The state is read back: tell the user "
+        "the result, also if the call was refused or not verified.",
         arguments_of(
             ("service",),
             service={"type": "string", "description": "light.turn_on, cover.open_cover, …"},
@@ -46,6 +47,7 @@ def build_home_tools(live_home: LiveHome, clock: Clock, zone: tzinfo | None = No
         actions.call,
         safety="verify",
         action=True,
+        tells_policy=True,
         verify=actions.verify,
         uses=actions.list_uses,
         preview=actions.preview,
@@ -53,8 +55,8 @@ def build_home_tools(live_home: LiveHome, clock: Clock, zone: tzinfo | None = No
     )
     yield ToolSpec(
         "undo_last_action",
-        "Restore the states from before the last action of this session, unless they changed since. Call it "
-        "again to undo the action before that.",
+        "If the user wants a change undone, restore the states from before the last action of this session, "
+        "unless they changed since. Call it again to undo the action before that.",
         arguments_of(),
         undo.invoke,
         action=True,

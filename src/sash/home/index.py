@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from sash.errors import EntityNotFound
 from sash.home.fuzzy_search import FuzzySearch
 from sash.ports.home import ID_PATTERN, UNKNOWN, Area, Dependent, Device, Entity, Floor, Layout, State
+from sash.values.state_words import name_on_off
 
 # The weights of matches in the search, by the kind of text that matched.
 NAME_WEIGHT, AREA_WEIGHT, KIND_WEIGHT = 3.0, 2.0, 1.5
@@ -29,6 +30,7 @@ class HomeIndex:
     def __init__(self, layout: Layout, states: Iterable[State]) -> None:
         self.name = layout.name
         self.language = layout.language
+        self.temperature_unit = layout.temperature_unit
         self.entities: dict[str, Entity] = {e.id: e for e in layout.entities if e.exposed}
         self._hidden = frozenset(e.id for e in layout.entities if not e.exposed)
         self._all_states: dict[str, State] = {s.entity_id: s for s in states}
@@ -180,7 +182,7 @@ class HomeIndex:
         def passes_filters(entity_id: str) -> bool:
             entity = self.entities[entity_id]
             is_here = domain in (None, entity.domain) and area_id in (None, entity.area_id)
-            return is_here and (wanted is None or self.get_state(entity_id).casefold() == wanted)
+            return is_here and (wanted is None or wanted in self._list_spellings(entity))
 
         accepts = None if domain is area_id is state is None else passes_filters
         if query.strip():
@@ -193,6 +195,11 @@ class HomeIndex:
     def find_unmatched_words(self, query: str, entity_id: str) -> list[str]:
         """Return the words of a query that do not match an entity, given by its id."""
         return self._search.find_unmatched_words(query, entity_id)
+
+    def _list_spellings(self, entity: Entity) -> tuple[str, str]:
+        """Return the state of an entity in lower case: "on", and in words: "open"."""
+        state = self.get_state(entity.id).casefold()
+        return state, name_on_off(state, entity.domain, self.get_device_class(entity.id))
 
     def _list_texts(self, entity: Entity) -> Iterable[tuple[str, float]]:
         area, device = self.get_area(entity), self.get_device(entity)

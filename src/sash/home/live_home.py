@@ -81,6 +81,20 @@ class LiveHome:
             await self._ready.wait()
         return self._index
 
+    async def wait_briefly(self, timeout_s: float) -> None:
+        """Return when there is an index, or after the timeout."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self.wait_until_ready()
+
+    def watch(self, watcher: StateWatcher) -> Callable[[], None]:
+        """Call `watcher` with every state change, after the index has it. Return a function that ends this.
+
+        A watcher must not block.
+        """
+        self._watchers.add(watcher)
+        return lambda: self._watchers.discard(watcher)
+
     async def wait_until(self, is_met: Callable[[], bool], entity_ids: set[str], timeout_s: float) -> None:
         """Return when a condition is met, or after the timeout.
 
@@ -92,7 +106,7 @@ class LiveHome:
             if event.entity_id in entity_ids:
                 changed.set()
 
-        self._watchers.add(watch)
+        unwatch = self.watch(watch)
         try:
             with suppress(TimeoutError):
                 async with asyncio.timeout(timeout_s):
@@ -100,7 +114,7 @@ class LiveHome:
                         changed.clear()
                         await changed.wait()
         finally:
-            self._watchers.discard(watch)
+            unwatch()
 
     def _on_event(self, event: HomeEvent) -> None:
         match event:

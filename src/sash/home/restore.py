@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from sash.home.expected_effects import FINAL_STATES, get_final_state, is_same_value
 from sash.ports.home import State
+from sash.values.attribute_words import describe_attributes
 
 # The attributes that are saved before an action and restored by an undo, by domain.
 RESTORABLE_ATTRIBUTES: dict[str, tuple[str, ...]] = {
@@ -51,10 +52,8 @@ class SavedState:
         return asdict(self)
 
     def __str__(self) -> str:
-        """Return a text such as "on (brightness 128)"."""
-        details = ", ".join(
-            f"{name} {value}" for name, value in self.attributes.items() if name != "color_mode"
-        )
+        """Return a text such as "on (50 % bright)"."""
+        details = describe_attributes(self.attributes)
         return f"{self.state} ({details})" if details else self.state
 
     def is_same(self, other: "SavedState") -> bool:

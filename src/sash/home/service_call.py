@@ -95,9 +95,9 @@ def parse_service_call(
     Raises `InvalidInput` or `EntityNotFound` with a message that lets the model correct the call.
     """
     name = str(arguments["service"]).strip().lower()
-    service = services.get(name) if _is_known(name, index) else None
+    service = services.get(name) if is_known_service(name, index) else None
     if service is None:
-        known = [other for other in services if _is_known(other, index)]
+        known = [other for other in services if is_known_service(other, index)]
         similar = get_close_matches(name, known, n=3) or sorted(
             other for other in known if other.startswith(f"{name.partition('.')[0]}.")
         )
@@ -116,6 +116,12 @@ def parse_service_call(
     return ServiceCall(name, entities, data, data_entities, member_ids, member_services, service.response)
 
 
+def is_known_service(service: str, index: HomeIndex) -> bool:
+    """Return whether the agent may know a service. The service of a script that is not exposed is hidden."""
+    domain, _, verb = service.partition(".")
+    return domain != "script" or verb in _SCRIPT_VERBS or service in index.entities
+
+
 def _describe(items: Mapping[str, Service | ServiceField]) -> str:
     """Return a list of services or arguments with their descriptions, as text."""
     described = [
@@ -123,12 +129,6 @@ def _describe(items: Mapping[str, Service | ServiceField]) -> str:
         for name, item in items.items()
     ]
     return ", ".join(described) or "none"
-
-
-def _is_known(service: str, index: HomeIndex) -> bool:
-    """Return whether the agent may know a service. The service of a script that is not exposed is hidden."""
-    domain, _, verb = service.partition(".")
-    return domain != "script" or verb in _SCRIPT_VERBS or service in index.entities
 
 
 def _find_entities(arguments: dict[str, Any], index: HomeIndex, service: Service) -> Iterator[Entity]:

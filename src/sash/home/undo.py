@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from sash.errors import HomeError, InvalidInput
-from sash.home.actions import CallOutcome, HomeActions
+from sash.home.actions import CallOutcome, HomeActions, describe_now
 from sash.home.index import HomeIndex
 from sash.home.restore import RESTORABLE_ATTRIBUTES, RestoreCall, SavedState, plan_restore
 from sash.home.service_call import ServiceCall
@@ -48,6 +48,12 @@ def find_last_action(past: Iterable[tuple[str, Action]], index: HomeIndex) -> tu
         else:
             without_effect = without_effect or f"{_name(action)} has changed nothing, and "
     raise InvalidInput(NOTHING_TO_UNDO if undone else f"{without_effect}{NOTHING_TO_UNDO}")
+
+
+def count_effects(actions: Iterable[Action], index: HomeIndex) -> int:
+    """Return how many of some actions had an effect, so that an undo reverses them one by one."""
+    done = [each for each in actions if each.undoes is None and each.outcome in ("done", "unknown")]
+    return sum(not _had_no_effect(action, index) for action in done)
 
 
 def find_undoable(past: Iterable[tuple[str, Action]], index: HomeIndex) -> str | None:
@@ -97,7 +103,7 @@ class ActionUndo:
                 {
                     "service": call.service,
                     "data": call.data,
-                    "entities": [{"name": e.name, "now": index.get_state(e.id)} for e in call.entities],
+                    "entities": [{"name": e.name, **describe_now(index, e)} for e in call.entities],
                 }
                 for call in calls
             ]

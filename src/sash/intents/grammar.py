@@ -84,6 +84,11 @@ class Interpretation:
         return None if found is None else found.value
 
 
+def list_languages() -> list[str]:
+    """Return the codes of the languages that have a grammar."""
+    return sorted(get_languages())
+
+
 @lru_cache(maxsize=256)
 def find_language(code: str) -> str | None:
     """Return the code of the best grammar for a language; None if there is none.

@@ -122,8 +122,8 @@ class HomeIntents:
         best = [interpretation for interpretation in found if interpretation.rank == found[0].rank]
         is_asked = is_question(utterance.text, language) or is_question(text, language)
         area_id = speaker_area.value if speaker_area else None
-        if not best:
-            return None
+        if not best or (utterance.has_model and best[0].intent == "HassNevermind"):
+            return None  # The model may have asked what is not wanted any more.
         if all(each.intent in QUESTIONS for each in best) and not utterance.results:
             return self._answer_question(best, is_asked, index, area_id, writer)
         is_command = not is_asked and not any(each.intent in QUESTIONS for each in found)

@@ -3,10 +3,15 @@
 import re
 from typing import NamedTuple
 
-from sash.intents.polite_words import POLITE_PREFIX
+from sash.intents.words.tokens import split_words
 from sash.ports.intents import Utterance, make_local_answer, make_local_call
 from sash.ports.model import Answer
 from sash.values.steps import RESET_TOOL
+
+# A pattern for "hey sash, please can you ". It also matches an empty text.
+_POLITE_PREFIX = (
+    r"(?:(?:hey |ok |okay )?sash\W+)?(?:(?:please|bitte)\W+)?(?:can you |could you |you can |kannst du )?"
+)
 
 
 class _Language(NamedTuple):
@@ -24,9 +29,12 @@ class _Language(NamedTuple):
 _LANGUAGES = (
     _Language(
         r"(?:remember|keep in mind|don['’]?t forget)(?: please)?(?:,? that |: ?)|(?:please )?note that "
-        r"|remember (?=(?:my|our) .+ (?:is|are) )",
-        "I will remember: {}",
-        r"forget (?:that |about |everything about |what i said about |all about )",
+        r"|(?:remember|don['’]?t forget) "
+        r"(?=(?:my|our|the) .+ (?:is|are|was|has|have|goes|comes|needs|lives|likes) )",
+        "I will remember: {}.",
+        r"forget (?:that |about |(?:everything|all|the thing|what) about "
+        r"|(?:what|everything|all) (?:that )?i(?: have|['’]ve)? (?:said|told you|mentioned) about "
+        r"|(?=(?:my|our) ))",
         "I have forgotten: {}",
         "I have nothing noted about {}.",
         r"(?:let['’]?s |let us |i want to |can we )?(?:start (?:all )?over(?: again)?|"
@@ -36,11 +44,14 @@ _LANGUAGES = (
         "All right, we start over.",
     ),
     _Language(
-        r"(?:merk dir|merke dir|behalte|denk daran|vergiss nicht)(?: bitte)?(?:,? dass |: ?)",
+        r"(?:merk dir|merke dir|behalte|denk daran|vergiss nicht|notiere? dir|schreib dir auf"
+        r"|dir(?: bitte)? merken)(?: bitte)?(?!,? das .*(?: zu |zu)\w+n\W*$)(?:,? dass? |: ?"
+        r"|,? (?=(?:(?:mein|unser)e?|der|die|das) .+ (?:ist|sind|steht|liegt|heißt|hat|kommt|wird)\b))",
         "Das merke ich mir: {}",
-        r"vergiss(?: bitte)?(?: alles über | das mit | was ich über |, dass | dass )",
+        r"vergiss(?: bitte)?(?: alles über | (?:das|die sache) (?:mit|über) "
+        r"|,? (?:alles, )?was ich (?:dir )?über |, dass | dass )",
         "Vergessen: {}",
-        "Über {} habe ich mir nichts gemerkt.",
+        "Dazu habe ich mir nichts gemerkt: {}",
         r"(?:lass uns|wir fangen|fangen wir|fang) (?:noch ?mal |nochmals |"
         r"wieder )?(?:ganz )?(?:von vorne?|neu)(?: an(?:fangen)?| beginnen)?|"
         r"von vorne?(?:,? bitte)?|neues thema|(?:setz|setze) (?:das gespräch|"
@@ -50,7 +61,8 @@ _LANGUAGES = (
     _Language(
         r"(?:souviens-toi|rappelle-toi|retiens|note|n['’]oublie pas)(?: bien)?(?: que | qu['’]| ?: ?)",
         "C'est noté : {}",
-        r"oublie (?:que |ce que j['’]ai dit sur |tout sur )",
+        r"oublie (?:que |(?:tout )?ce que je t['’]ai (?:dit|raconté) (?:sur|à propos d[eu]) "
+        r"|(?:tout )?ce que j['’]ai dit (?:sur|à propos d[eu]) |tout (?:sur|à propos d[eu]) )",
         "Oublié : {}",
         "Je n'ai rien noté sur {}.",
         r"(?:recommençons|on recommence|recommence)(?: (?:à zéro|depuis le début|tout))?|"
@@ -61,7 +73,7 @@ _LANGUAGES = (
     _Language(
         r"(?:recuerda|ten en cuenta|no olvides)(?: que |: ?)",
         "Lo recordaré: {}",
-        r"olvida (?:que |lo de |todo sobre )",
+        r"olvida (?:que |lo del? |todo sobre |(?:todo )?lo que te (?:he dicho|dije|conté) (?:sobre|del?) )",
         "Olvidado: {}",
         "No tengo nada anotado sobre {}.",
         r"(?:empecemos|empezemos|empieza|comencemos|volvamos a empezar)(?: de nuevo|"
@@ -69,9 +81,11 @@ _LANGUAGES = (
         "De acuerdo, empezamos de nuevo.",
     ),
     _Language(
-        r"(?:ricorda|ricordati|non dimenticare)(?: che |: ?)",
+        r"(?:ricorda|ricordati|non dimenticare)(?: che |: ?)"
+        r"|(?:segnati|annota(?:ti)?|tieni a mente|tieni presente|memorizza|prendi nota) che ",
         "Me lo ricorderò: {}",
-        r"dimentica (?:che |tutto su )",
+        r"dimentica (?:che |(?:(?:tutto|tutto (?:quello|ciò)|quello|ciò|la cosa)(?: che ti ho detto)?) "
+        r"(?:(?:su|d[ei])l?(?:l[aeo]|i)? |(?:su|de)ll['’]|d[ei] ))",
         "Dimenticato: {}",
         "Non ho annotato nulla su {}.",
         r"(?:ricominciamo|ricomincia)(?: da capo| da zero| dall['’]inizio)?|"
@@ -81,7 +95,8 @@ _LANGUAGES = (
     _Language(
         r"(?:onthoud|vergeet niet)(?: dat |: ?)",
         "Ik onthoud: {}",
-        r"vergeet (?:dat |alles over )",
+        r"vergeet (?:maar )?(?:dat |(?:alles )?wat ik (?:je |jou )?(?:over (?=.+ (?:heb )?(?:verteld|gezegd))"
+        r"|(?:heb )?(?:verteld|gezegd)(?: heb)? over )|alles over |dat van )",
         "Vergeten: {}",
         "Ik heb niets genoteerd over {}.",
         r"(?:laten we |we )?(?:opnieuw|overnieuw) beginnen|"
@@ -91,20 +106,20 @@ _LANGUAGES = (
     ),
 )
 _REMEMBER_PATTERNS = [
-    (re.compile(rf"\A\s*+{POLITE_PREFIX}(?:{lang.remember_pattern})(.+)", re.I), lang) for lang in _LANGUAGES
+    (re.compile(rf"\A\s*+{_POLITE_PREFIX}(?:{lang.remember_pattern})(.+)", re.I), lang) for lang in _LANGUAGES
 ]
 _FORGET_PATTERNS = [
-    (re.compile(rf"\A\s*+{POLITE_PREFIX}(?:{lang.forget_pattern})(.+)", re.I), lang) for lang in _LANGUAGES
+    (re.compile(rf"\A\s*+{_POLITE_PREFIX}(?:{lang.forget_pattern})(.+)", re.I), lang) for lang in _LANGUAGES
 ]
 _RESET_PATTERNS = [
     (
-        re.compile(rf"{POLITE_PREFIX}(?:{lang.reset_pattern})(?:,? (?:please|bitte))?\s*[.!]*", re.I),
+        re.compile(rf"{_POLITE_PREFIX}(?:{lang.reset_pattern})(?:,? (?:please|bitte))?\s*[.!]*", re.I),
         lang,
     )
     for lang in _LANGUAGES
 ]
 _ANY_PATTERN = re.compile(
-    rf"\A\s*+{POLITE_PREFIX}"
+    rf"\A\s*+{_POLITE_PREFIX}"
     rf"(?:{'|'.join(f'{lang.remember_pattern}|{lang.forget_pattern}' for lang in _LANGUAGES)})",
     re.I,
 )
@@ -119,10 +134,23 @@ _COMPLEX_PATTERN = re.compile(
     r"|doe)\b",
     re.I,
 )
-# "Forget about it" does not ask to forget a fact.
-_PRONOUNS = frozenset({"it", "that", "this", "them", "das", "es", "ça", "eso", "dat"})
+# "Forget about it" and "vergeet dat maar" do not ask to forget a fact.
+_EMPTY_WORDS = frozenset(
+    {
+        "it", "that", "this", "them", "then", "please", "now", "again", "das", "es", "bitte",
+        "wieder", "mal", "doch", "einfach", "ça", "cela", "donc", "eso", "esto", "ya", "quello",
+        "questo", "pure", "dat", "het", "maar", "weer", "even", "toch", "alsjeblieft", "hoor",
+        "dan", "graag", "nu",
+    }
+)  # fmt: skip
+# The end of "was ich dir über den Hund gesagt habe" is no part of what is to be forgotten.
+_TOLD_PATTERN = re.compile(
+    r"\s(?:(?:gesagt|erzählt) habe?|(?:heb )?(?:verteld|gezegd)(?: heb)?|maar|bitte|please)\Z", re.I
+)
 _MAX_CHARS = 400
 _MAX_RESET_CHARS = 80
+# Shorter words, such as "the" and "die", say nothing about what is meant.
+_MAX_ARTICLE_CHARS = 3
 
 
 class MemoryIntents:
@@ -134,7 +162,10 @@ class MemoryIntents:
         if not _ANY_PATTERN.match(utterance.text):
             return None
         if found := _match(_FORGET_PATTERNS, utterance.text):
-            return self._forget(utterance, *found)
+            text, language = found
+            if await _names_waiting(utterance, text):
+                return None  # "Forget about the kitchen light" cancels what waits to be done.
+            return self._forget(utterance, _TOLD_PATTERN.sub("", text), language)
         if found := _match(_REMEMBER_PATTERNS, utterance.text):
             return self._remember(utterance, *found)
         return None
@@ -167,6 +198,21 @@ class MemoryIntents:
         return make_local_answer(language.forgotten.format(facts) if facts else language.unknown.format(text))
 
 
+async def _names_waiting(utterance: Utterance, text: str) -> bool:
+    """Return whether a text names what waits to be done later, and no noted fact."""
+    words = {word for word in split_words(text) if len(word) > _MAX_ARTICLE_CHARS}
+    turns = await utterance.dialogue.list_waiting()
+    if not words or not any(words.issubset(split_words(turn.summary)) for turn in turns):
+        return False
+    facts = await utterance.dialogue.list_facts()
+    return not any(words.issubset(split_words(fact)) for fact in facts)
+
+
+def is_memory_request(text: str) -> bool:
+    """Return whether a sentence asks to remember or to forget something."""
+    return _ANY_PATTERN.match(text) is not None
+
+
 def _match_reset(text: str) -> _Language | None:
     """Return the language of a request to start over, or None if the text is something else."""
     text = text.strip()
@@ -181,5 +227,6 @@ def _match(patterns: list[tuple[re.Pattern[str], _Language]], text: str) -> tupl
         if found := pattern.fullmatch(text):
             fact = found[1].strip().rstrip(".!")
             is_complex = len(fact) > _MAX_CHARS or _COMPLEX_PATTERN.search(fact)
-            return None if is_complex or fact.casefold() in _PRONOUNS else (fact, language)
+            is_empty = _EMPTY_WORDS.issuperset(fact.casefold().split())
+            return None if is_complex or is_empty else (fact, language)
     return None

@@ -19,12 +19,28 @@ from functools import lru_cache
 # The beginnings of polite requests. The grammars skip most of these words.
 _REQUEST_PATTERN = re.compile(
     r"(?:"
-    r"(?:can|could|would|will) you"
+    r"(?:can|could|would|will) you(?: have(?= (?:the|my|our|all|every)\b))?|(?:can|could|may) (?:i|we) have"
+    r"|(?:wärst|wärest|bist) du (?:mal )?so (?:nett|lieb|gut|freundlich)(?: und)?"
+    r"|would it be possible(?: for you)? to|wäre es (?:dir )?(?:vielleicht )?möglich"
+    r"|(?:(?:ce|ça) serait|serait[- ]il|est[- ]ce qu['’]il serait) possible (?:de|d(?=['’]))"
+    r"|l[oaie] (?:puoi|potresti)|(?:l[oa]s?) (?:puedes|podrías)"
+    r"|sería posible|sarebbe possibile|non è che (?:potresti|puoi)|zou het mogelijk zijn om"
+    r"|(?:ça|cela) (?:te|vous) (?:dérange|dérangerait|ennuie|ennuierait) (?:de|d(?=['’]))"
+    r"|(?:serías|sería) tan amable de|saresti così gentile da|ben je zo (?:lief|vriendelijk) om"
     r"|(?:kannst|könntest|würdest|magst) du|du könntest|chönntisch|chasch|würdi?sch"
     r"|(?:est[- ]ce que )?(?:tu (?:peux|pourrais)|vous (?:pouvez|pourriez))"
-    r"|(?:peux|pourrais)[- ]tu|(?:pouvez|pourriez)[- ]vous"
+    r"|(?:peux|pourrais|veux)[- ]tu|(?:pouvez|pourriez|voulez)[- ]vous|(?:tu veux|vous voulez) bien"
+    r"|(?:tu|vous) (?:me |m['’]|nous )?(?:allumes|allumez|éteins|éteignez|ouvres|ouvrez|fermes|fermez"
+    r"|montes|baisses|mets|mettez)"
+    r"|(?:me|nos) (?:enciendes|prendes|apagas|pones|abres|cierras|subes|bajas|quitas|activas)"
+    r"|(?:te|le) molestaría"
+    r"|ti (?:dispiace|dispiacerebbe|spiace|va di|andrebbe di)|che ne dici di"
     r"|(?:me )?(?:podr[íi]as?|puedes?|pod[ée]s)|(?:te|le) importa(?:r[íi]a)?|te anim[aá]s a"
-    r"|(?:mi |ci )?(?:potrest[ei]|puoi|può|potrebbe)"
+    r"|(?:mi |ci )?(?:potrest[ei]|puoi|può|potrebbe)|(?:sai|sapresti|saprebbe)(?= dirmi\b)"
+    r"|(?:mi|ci|me l[oaie]|ce l[oaie]) (?:accendi|spegni|apri|chiudi|alzi|abbassi|metti|togli|avvii)"
+    r"|(?:mi|ci) (?:attivi|disattivi)"
+    r"|(?:mi |ci )?(?:accend|spegn|apr|chiud|alz|abbass|mett|attiv|disattiv)[ei]rest[ei]"
+    r"|(?:kan|mag|kunnen|mogen)(?= (?:de|het|die|dat|er|alle|alles)\b)"
     r"|pode(?:s|r[íi]as?)?"
     r"|(?:kan|kun|wil|zou) (?:je|jij)|(?:kunt|wilt|zou) u|(?:kan|sal) jy(?: asseblief)?"
     r"|(?:kan|kunne|vil|kunde|skulle) du"
@@ -38,6 +54,10 @@ _REQUEST_PATTERN = re.compile(
     r"|wnewch chi|allwch chi|wnei di|alli di|fedri di|fedrwch chi|a yll'ta"
     r")(?!\w)\W*",
     re.IGNORECASE,
+)
+# What may come before a polite request: "hey Sash, can you …".
+_ADDRESS_PATTERN = re.compile(
+    r"(?:(?:oye|hey|hi|hello|hola|hallo|salut|ciao|hoi|ok|okay)\W+)?(?:sash\W+)?", re.IGNORECASE
 )
 # The beginnings of questions, by language.
 _QUESTION_BEGINNINGS = {
@@ -53,7 +73,8 @@ _QUESTION_BEGINNINGS = {
     "el": "είναι|τι|ποι\\w+|πού|που|πότε|γιατί|πώς|πόσ\\w+",
     "en": "tell me|do you know|check (?:if|whether)|is|are|was|were|does|do|did|has|have|had|what|which|who"
     "|whose|where|when|why|how",
-    "es": "d[ií](?:me|game)|está|están|es|son|qué|cuál(?:es)?|quién(?:es)?|dónde|cuándo|cómo|cuánt[oa]s?|hay",
+    "es": "d[ií](?:me|game)|decir(?:me|nos)?|está|están|es|son|qué|cuál(?:es)?|quién(?:es)?|dónde"
+    "|cuándo|cómo|cuánt[oa]s?|hay",
     "eu": "ea|ote|zer|zein|nor|non|noiz|nola|zenbat",
     "fi": r"\w+k[oö]|mikä|mitkä|mitä|missä|milloin|miksi|miten|kuka|kuinka",
     "fr": "dis[- ]moi|est[- ]ce (?:que|qu['’])|qu['’]est[- ]ce|est|sont|quel(?:le)?s?|qui|où|quand|pourquoi"
@@ -100,14 +121,20 @@ def is_question(text: str, language: str) -> bool:
     """Return whether a sentence asks for information, so that no action may follow."""
     stripped = " ".join(text.split()).lstrip(_OPENING_CHARACTERS)
     pattern = _compile_beginnings(language)
-    if request := _REQUEST_PATTERN.match(stripped):
+    if request := _match_request(stripped):
         return pattern is not None and pattern.match(stripped, request.end()) is not None
     return _has_question_mark(text, language) or (pattern is not None and pattern.match(stripped) is not None)
 
 
 def is_polite_request(text: str) -> bool:
     """Return whether a sentence begins with "can you" or the like."""
-    return _REQUEST_PATTERN.match(text) is not None
+    return _match_request(text.lstrip(_OPENING_CHARACTERS)) is not None
+
+
+def _match_request(text: str) -> re.Match[str] | None:
+    """Return the beginning of a polite request, also after an address: "hey Sash, can you"."""
+    address = _ADDRESS_PATTERN.match(text)
+    return _REQUEST_PATTERN.match(text, address.end() if address else 0)
 
 
 @lru_cache
@@ -116,8 +143,11 @@ def _compile_beginnings(language: str) -> re.Pattern[str] | None:
     return re.compile(rf"(?:{words})(?!\w)", re.IGNORECASE) if words else None
 
 
-def _has_question_mark(text: str, language: str) -> bool:
-    """Return whether a text has a question mark of any script. In Greek it is often a semicolon."""
-    if language == "el" and text.rstrip().endswith(";"):
-        return True
+def has_question_mark(text: str) -> bool:
+    """Return whether a text has a question mark of any script."""
     return any("QUESTION" in unicodedata.name(sign, "") for sign in text if not sign.isalnum())
+
+
+def _has_question_mark(text: str, language: str) -> bool:
+    """Return whether a text has a question mark. In Greek it is often a semicolon."""
+    return has_question_mark(text) or (language == "el" and text.rstrip().endswith(";"))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from sash.ports.model import Usage
@@ -63,8 +63,7 @@ class Catalog:
 
     def load(self) -> None:
         """Load the prices of `genai-prices`. This takes a moment the first time."""
-        with pause_collection():
-            _find_listed("gpt-4o")
+        _load_prices()
 
     def price(self, usage: Usage, *models: str | None) -> float | None:
         """Return the price of a call in US dollars, or None if it is unknown.
@@ -116,6 +115,13 @@ def _find_listed(model: str) -> Any:
     except ImportError:
         return None
     return _look_up(genai_prices, model)
+
+
+@cache
+def _load_prices() -> None:
+    """Load all prices. They stay in memory as long as the process lives."""
+    with pause_collection():
+        _find_listed("gpt-4o")
 
 
 @lru_cache(maxsize=64)

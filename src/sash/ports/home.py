@@ -60,6 +60,7 @@ class State:
 class Entity:
     """An entity of the registry. `area_id` is its own area, or else the area of its device.
 
+    `labels` are its own and those of its device and its area: Home Assistant applies a label to all of them.
     The agent sees only `exposed` entities. `platform` names the integration that provides the entity.
     """
 
@@ -126,7 +127,8 @@ class Layout:
     """The registries of a home. Every entity that has a state also has an `Entity` here.
 
     `labels` maps label ids to names. `language` is the language of the home, such as "en" or "de".
-    `time_zone` is its time zone, such as "Europe/Berlin", or None if unknown.
+    `time_zone` is its time zone, such as "Europe/Berlin", or None if unknown. `temperature_unit` is the unit
+    of the thermostats, which have none of their own.
     """
 
     name: str
@@ -138,6 +140,7 @@ class Layout:
     dependents: tuple[Dependent, ...] = ()
     language: str = "en"
     time_zone: str | None = None
+    temperature_unit: str = "°C"
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +206,7 @@ class LogbookEntry:
     """An event in the home, described in words.
 
     `cause` describes the trigger in words; it is empty if the trigger is unknown. `cause_id` is the id of the
-    entity that triggered the event, or None.
+    entity that triggered the event, or None. `user` is the name of the user who caused the event, if known.
     """
 
     at: datetime
@@ -212,6 +215,7 @@ class LogbookEntry:
     entity_id: str | None = None
     cause: str = ""
     cause_id: str | None = None
+    user: str = ""
 
 
 @dataclass(frozen=True, slots=True)

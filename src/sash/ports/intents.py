@@ -3,13 +3,16 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
 
 from sash.ports.model import Answer
-from sash.ports.tools import DENIED_BY_USER
+from sash.ports.tools import DENIED_BY_USER, HELD_BACK
+from sash.values.action_explanation import ActionExplanation
 from sash.values.citations import Citation
-from sash.values.continuations import TurnCaller
+from sash.values.continuations import Continuation, TurnCaller
 from sash.values.sessions import Session
+from sash.values.waiting_turns import WaitingTurn
 
 # The result of a tool that found no meaning in the sentence after all. The model then answers it.
 NOT_UNDERSTOOD = {"understood": False}
@@ -17,15 +20,21 @@ NOT_UNDERSTOOD = {"understood": False}
 
 @dataclass(frozen=True, slots=True)
 class LocalCallResult:
-    """The result of a tool call that was made for a sentence."""
+    """The result of a tool call that was made for a sentence. `arguments` is the JSON of the call."""
 
     name: str
     content: str
+    arguments: str = "{}"
 
     @property
     def is_denied_by_user(self) -> bool:
         """Whether the user was asked for an approval, and said no."""
         return self.content == f"not done: {DENIED_BY_USER}"
+
+    @property
+    def is_held_back(self) -> bool:
+        """Whether only another call of the same sentence is not allowed, so that none was made."""
+        return self.content == f"not done: {HELD_BACK}"
 
     def parse_object(self) -> dict[str, Any]:
         """Return the content as a JSON object. Empty if it is not one, as for an error message."""
@@ -36,12 +45,63 @@ class LocalCallResult:
         return value if isinstance(value, dict) else {}
 
 
+class Dialogue(Protocol):
+    """The earlier turns of a session, without the present one. They are read when they are needed."""
+
+    async def list_recent(self, limit: int) -> list[Continuation]:
+        """Return the newest completed turns, oldest of them first."""
+
+    async def list_cancelled(self, limit: int) -> list[Continuation]:
+        """Return the newest turns that were cancelled, for example because the user said something else.
+
+        The oldest of them is first.
+        """
+
+    async def list_between(self, start: datetime, end: datetime, limit: int) -> list[Continuation]:
+        """Return the first completed turns of a stretch of time, oldest first."""
+
+    async def explain_action(self, entity_id: str | None = None) -> ActionExplanation | None:
+        """Explain the newest action of the session, or the owner's newest action on one entity."""
+
+    async def list_waiting(self) -> list[WaitingTurn]:
+        """Return what waits to be done or told in the session, oldest first."""
+
+    async def list_facts(self) -> list[str]:
+        """Return the noted facts that the owner or the session knows, the newest last."""
+
+
+class NoDialogue:
+    """The dialogue of a sentence with no earlier turns."""
+
+    async def list_recent(self, limit: int) -> list[Continuation]:
+        return []
+
+    async def list_cancelled(self, limit: int) -> list[Continuation]:
+        return []
+
+    async def list_between(self, start: datetime, end: datetime, limit: int) -> list[Continuation]:
+        return []
+
+    async def explain_action(self, entity_id: str | None = None) -> ActionExplanation | None:
+        return None
+
+    async def list_waiting(self) -> list[WaitingTurn]:
+        return []
+
+    async def list_facts(self) -> list[str]:
+        return []
+
+
+NO_DIALOGUE = NoDialogue()
+
+
 @dataclass(frozen=True, slots=True)
 class Utterance:
     """A sentence of the user, the names of the allowed tools, and the results of the calls made for it.
 
     `area` is the place of the user in the home, `language` the language of the sentence, and `caller` the
-    user; None is unknown.
+    user; None is unknown. `dialogue` has the earlier turns of the session. `has_model` is True if a language
+    model answers the sentences that no intents understand.
     """
 
     text: str
@@ -51,6 +111,8 @@ class Utterance:
     area: str | None = None
     language: str | None = None
     caller: TurnCaller | None = None
+    dialogue: Dialogue = NO_DIALOGUE
+    has_model: bool = True
 
 
 class Intents(Protocol):

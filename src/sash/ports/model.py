@@ -54,13 +54,17 @@ class ToolCallDelta:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as the provider counted them, and the name of the model that the provider bills."""
+    """Tokens as the provider counted them, and the name of the model that the provider bills.
+
+    With `is_free` there is no provider: the answer costs nothing, and its tokens are not counted.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     reasoning_tokens: int = 0
     model: str = ""
+    is_free: bool = False
 
     def __post_init__(self) -> None:
         """Correct wrong counts of a server: cut off fractions, and replace negative or missing ones by 0."""
@@ -95,7 +99,7 @@ Delta = TextDelta | ReasoningDelta | ToolCallDelta | Usage | Stop
 class Answer:
     """The sum of a model's deltas. `local` is True if Sash answered without a model.
 
-    `citations` are the sources of a local answer.
+    `citations` are the sources of a local answer, and `topic` is what it is about.
     """
 
     content: str = ""
@@ -105,6 +109,7 @@ class Answer:
     stop_reason: str = "stop"
     local: bool = False
     citations: tuple[Citation, ...] = ()
+    topic: dict[str, Any] | None = None
 
 
 @runtime_checkable

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 
+from sash.memory.recall_ranking import Place, WordHits
 from sash.ports.turns import (
     CANCELLED,
     LEASE_S,
@@ -40,6 +41,7 @@ from sash.values.prompts import NO_PROMPTS, SentPrompts
 from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import NO_STATS, Stats
 from sash.values.steps import Step, StepBody
+from sash.values.waiting_turns import WaitingTurn
 from sash.values.window_stats import WindowTotals
 
 # `first_texts` looks at this many messages of a session.
@@ -114,6 +116,7 @@ class Bundle:
     turn_starts: tuple[str, ...] = ()
     evicted: tuple[Evicted, ...] = ()
     evicted_count: Natural = 0
+    waiting_turns: tuple[WaitingTurn, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,11 +204,37 @@ class Store(Protocol):
         notes after its owner was erased.
         """
 
+    async def add_waiting_turn(self, turn: WaitingTurn) -> WaitingTurn:
+        """Add a waiting turn to its session and return it.
+
+        If the session has one with the same `asked_in`, return that one and change nothing. Raise
+        `SessionEnded` if the session is not active, and `TooManyWaitingTurns` if it has the maximum. Waiting
+        turns are deleted with their session, and when it is ended. A session that has some does not expire.
+        """
+
+    async def change_waiting_turn(self, turn: WaitingTurn) -> None:
+        """Replace a waiting turn. Raise `WaitingTurnNotFound` if it has fired or was cancelled."""
+
+    async def cancel_waiting_turn(self, owner: str, turn_id: str) -> WaitingTurn:
+        """Delete a waiting turn and return it. Raise `WaitingTurnNotFound` if it has fired or is gone."""
+
+    async def waiting_turns(
+        self, owner: str | None = None, *, session_id: str | None = None
+    ) -> list[WaitingTurn]:
+        """Return the waiting turns of all owners, of one owner, or of one session of an owner, oldest first.
+
+        Damaged ones are left out.
+        """
+
     async def begin(self, new: Continuation, claim: ClaimRequest, *, enqueue: bool = False) -> BegunTurn:
         """Create a continuation, or return the existing one with the same idempotency key.
 
         If `claim.max_open` others hold the session, raise `SessionBusy`, or queue it (`enqueue`). Raise
         `TooManyTurns` if the queue of the session or of its owner is full.
+
+        A continuation that a waiting turn becomes (`ContinuationRequest.fires`) removes it in the same write.
+        Raise `WaitingTurnNotFound` if it is gone and no continuation has its key: it was cancelled. So a
+        waiting turn becomes exactly one continuation, whenever a process dies and however many try.
         """
 
     async def claim(
@@ -394,19 +423,20 @@ class Store(Protocol):
         The session gets a new version. Raise `MessageNotFound` if the session has no such message.
         """
 
-    async def recall(
-        self,
-        owner: str,
-        session_id: str,
-        prefixes: Sequence[str],
-        *,
-        limit: int = 50,
-        skip_tools: bool = False,
-    ) -> list[StoredMessage]:
-        """Find evicted messages by prefixes of their words: for each prefix the newest `limit`, by position.
+    async def find_words(self, owner: str, session_id: str, words: Sequence[Sequence[str]]) -> WordHits:
+        """Find the evicted messages with some words, without the results of tools.
 
-        `skip_tools` omits the results of tools.
+        A word has several forms: "bought", or "buy*" for all words that begin so. All messages are counted,
+        and those whose words tell most are returned.
         """
+
+    async def read_places(self, owner: str, session_id: str, positions: Collection[int]) -> list[Place]:
+        """Return what a ranking needs of the evicted messages at some positions, without results of tools."""
+
+    async def messages_at(
+        self, owner: str, session_id: str, positions: Collection[int]
+    ) -> list[StoredMessage]:
+        """Return the messages at some positions, in order. Positions without a message are left out."""
 
     async def add_vectors(self, owner: str, session_id: str, vectors: Sequence[Vector], *, keep: int) -> None:
         """Store vectors. Only the session's `keep` vectors with the highest positions remain."""

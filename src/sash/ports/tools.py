@@ -22,6 +22,10 @@ _logger = logging.getLogger(__name__)
 
 # The reason why a call was not made, if the user has denied it.
 DENIED_BY_USER = "the user said no"
+# The reason why an action was not made, if the policy denies another one of the same sentence.
+HELD_BACK = "another part of the request is not allowed"
+# The name of the limit that stops an agent which repeats itself without end.
+RATE_LIMIT = "max_actions_per_minute"
 MAX_RESULT_BYTES = 8 << 10
 EXTRACT_CHARS = 1000
 # The tools of a turn are made anew for each turn, mostly with the same schemas.
@@ -36,7 +40,7 @@ class ToolContext:
     session's actions, newest first, each with the key of its call. `under_way_since` is when the call was
     planned, if a process died during it. `on_cut_off` takes a function that returns what is known about an
     action so far. It is called if the action is cut off, for example by a cancel, and must not block.
-    `caller` is who asked, if known.
+    `caller`, `area` and `language` are those of the user who asked, if known.
     """
 
     session: Session
@@ -48,6 +52,8 @@ class ToolContext:
     under_way_since: datetime | None = None
     on_cut_off: Callable[[Callable[[], "ActionOutcome"]], None] = lambda observe: None
     caller: TurnCaller | None = None
+    area: str | None = None
+    language: str | None = None
 
     @property
     def key(self) -> str:
@@ -91,7 +97,8 @@ class ToolSpec:
     an approval is requested, `already_so` returns the result of a call that would change nothing, or None:
     such a call needs no approval, and is not made. An action may return an `ActionOutcome`. `direct` allows
     calls outside of a turn. `cost` is the price of a call in US dollars. A tool with `is_local` is called by
-    intents only: no model sees it or can call it.
+    intents only: no model sees it or can call it. With `tells_policy`, the model reads the policy of its
+    session at the end of the description. A tool with `keeps_artifacts` may store an artifact.
     """
 
     name: str
@@ -108,6 +115,8 @@ class ToolSpec:
     direct: bool = False
     is_local: bool = False
     already_so: Invoke | None = None
+    tells_policy: bool = False
+    keeps_artifacts: bool = False
 
     def __post_init__(self) -> None:
         check_label("a tool's name", self.name)
@@ -155,6 +164,17 @@ class ToolRegistry:
             _check_input=dict(self._check_input),
             _check_output=dict(self._check_output),
         )
+
+    def tell_policy(self, sentences: str) -> "ToolRegistry":
+        """Return a registry whose descriptions end with sentences about the policy, where a tool wants it."""
+        telling = {name for name, spec in self.specs.items() if spec.tells_policy}
+        if not telling:
+            return self
+        schemas = [
+            _extend_description(schema, sentences) if schema["function"]["name"] in telling else schema
+            for schema in self.schemas
+        ]
+        return replace(self, schemas=schemas)
 
     def register(self, spec: ToolSpec) -> None:
         """Add a tool. Raise `InvalidInput` if its name is taken or a schema is invalid."""
@@ -207,6 +227,11 @@ class ToolRegistry:
                 spec.name,
                 error.message,
             )
+
+
+def _extend_description(schema: dict[str, Any], sentences: str) -> dict[str, Any]:
+    described = schema["function"]
+    return schema | {"function": described | {"description": f"{described['description']} {sentences}"}}
 
 
 def _compile(name: str, which: str, schema: dict[str, Any]) -> Callable[[Any], Any]:

@@ -6,20 +6,13 @@ from sash.app.schemas import ContinuationShown
 from sash.values.codec import adapter
 
 
-def write_reply(turn: ContinuationShown, *, can_answer: bool = True) -> str:
-    """Return the answer of a turn, or a sentence about its state, for the user.
-
-    Without `can_answer` the user cannot answer a question with the next message.
-    """
+def write_reply(turn: ContinuationShown) -> str:
+    """Return the answer of a turn, its question for an approval, or a sentence about its state."""
     if turn.response is not None:
         return turn.response.final_message
     if turn.error is not None:
         return turn.error.message
-    if turn.waiting_calls:
-        questions = " ".join(f"May I {call.in_words}?" for call in turn.waiting_calls)
-        path = f"/v1/continuations/{turn.continuation_id}/approve"
-        return f"{questions} {'Say yes or no.' if can_answer else f'Answer at {path}.'}"
-    return turn.notice or f"It was {turn.status}."
+    return turn.question or turn.notice or f"It was {turn.status}."
 
 
 def describe_turn(turn: ContinuationShown) -> dict[str, Any]:

@@ -241,7 +241,7 @@ class ConversationService:
             notice = await self._service.write_notice(caller, turn)
         shown = ContinuationShown.of(turn, notice)
         return {
-            "response_text": write_reply(shown, can_answer=begun.conversation_id is not None),
+            "response_text": write_reply(shown),
             "conversation_id": begun.conversation_id,
             "extra": describe_turn(shown),
         }

@@ -27,12 +27,14 @@ from sash.server.routes import (
     note_routes,
     owner_routes,
     session_routes,
+    waiting_routes,
 )
 from sash.server.timeouts import Timeouts
 
 ROUTERS = (
     session_routes.router,
     continuation_routes.router,
+    waiting_routes.router,
     note_routes.router,
     note_routes.owner_router,
     owner_routes.router,

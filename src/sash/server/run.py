@@ -95,7 +95,8 @@ def _write_banner(settings: Settings, url: str) -> Iterator[str]:
     else:
         yield f"  house  {'the demo house' if settings.home == 'demo' else 'none'}"
         yield "         [dim]your own: SASH_HOME_URL=http://homeassistant.local:8123 SASH_HOME_TOKEN=…[/]"
-    yield f"  model  {escape(settings.model or 'offline: it understands little, and needs no network')}"
+    offline = "offline: it answers everyday sentences and needs no network"
+    yield f"  model  {escape(settings.model or offline)}"
     if not settings.model:
         yield "         [dim]a real one: SASH_MODEL=gpt-5-mini SASH_API_KEY=…[/]"
     is_durable = find_backend(settings.store).is_durable

@@ -9,7 +9,8 @@ from sash.values.bounds import Natural, Time
 from sash.values.citations import MAX_CITATIONS, MAX_FOLLOW_UPS, Citation, Text
 from sash.values.sessions import Label, ModelConfig
 from sash.values.stats import Stats
-from sash.values.validated import validated
+from sash.values.turn_caller import TurnCaller as TurnCaller
+from sash.values.waiting_turns import FiredTurn
 
 Status = Literal[
     "pending",
@@ -40,26 +41,13 @@ class ArtifactRef:
     name: str = ""
 
 
-@validated()
-class TurnCaller:
-    """The user who sent a message, and the device that the user spoke to, such as a satellite.
-
-    `certainty` says how Sash knows the user: the user signed in, a person named the user later ("that was
-    Anna"), or Sash does not know the user.
-    """
-
-    user_id: Label | None = None
-    user_name: Label | None = None
-    device_id: Label | None = None
-    certainty: Literal["signed_in", "named", "unknown"] = "unknown"
-
-
 @dataclass(frozen=True, slots=True)
 class ContinuationRequest:
     """A message and the limits of its turn. None means the session's own budget, model, area or language.
 
     `attachments` are images and audio in OpenAI's content-part form. `metadata` is stored with the turn and
-    never shown to a model. `tags` are the user's own tags of the message.
+    never shown to a model. `tags` are the user's own tags of the message. `fired` is the waiting turn that
+    became this continuation: it says what to do, so neither an intent nor a model is asked.
     """
 
     message: str
@@ -75,6 +63,16 @@ class ContinuationRequest:
     area: Label | None = None
     language: Label | None = None
     caller: TurnCaller | None = None
+    fired: FiredTurn | None = None
+
+    @property
+    def fires(self) -> str | None:
+        """The id of the waiting turn that this request removes when its continuation begins, or None.
+
+        A retry of a fired turn has another key, and removes nothing.
+        """
+        turn = None if self.fired is None else self.fired.turn
+        return None if turn is None or self.idempotency_key != turn.key else turn.id
 
     @property
     def content(self) -> str | tuple[dict[str, Any], ...]:
@@ -110,6 +108,8 @@ class ContinuationResponse:
     """The answer of a turn. `stopped_by` names the budget that ended the turn early.
 
     `citations` are the sources of the answer. `follow_ups` are sentences that the user may send next.
+    `topic` is what a local answer is about. It belongs to the intents that wrote it, which read it for later
+    sentences that refer to this one.
     """
 
     final_message: str
@@ -118,6 +118,7 @@ class ContinuationResponse:
     follow_ups: Annotated[tuple[Text, ...], MaxLen(MAX_FOLLOW_UPS)] = ()
     actions: tuple[Action, ...] = ()
     stopped_by: str | None = None
+    topic: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +145,11 @@ class Continuation:
     artifacts: tuple[ArtifactRef, ...] = ()
     retry_of: str | None = None
     stats: Stats | None = None
+
+    @property
+    def has_model_call(self) -> bool:
+        """Return True if the turn has ended and a model was asked."""
+        return self.stats is not None and self.stats.model_calls > 0
 
     @property
     def is_final(self) -> bool:

@@ -11,7 +11,7 @@ def pause_collection() -> Iterator[None]:
 
     Python would search all objects of the process for garbage meanwhile, and again for every quarter of them
     that is new. With a million objects this stops all threads for half a second. Here it waits, and later
-    searches skip the objects that exist at the end.
+    searches skip the objects that exist at the end. These are never freed, so use it once for each such load.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -34,7 +34,7 @@ from sash.values.sessions import (
     WindowLimits,
 )
 from sash.values.validated import validated
-from sash.values.validation import check_attachment, check_message, check_note, whole
+from sash.values.validation import MAX_NOTE_CHARS, check_attachment, check_message, check_note, whole
 
 MAX_WAIT_MS = 60_000
 ENTITY_ID = re.compile(r"^[a-z0-9_]+\.[a-z0-9_]+$")
@@ -47,7 +47,8 @@ Message = Annotated[Text, AfterValidator(check_message)]
 Instructions = Annotated[str, Strict(), Field(min_length=1, max_length=MAX_INSTRUCTIONS_CHARS)]
 Milliseconds = Annotated[int, Strict(), Field(ge=0, le=86_400_000), BeforeValidator(whole)]
 Wait = Annotated[int, Strict(), Field(ge=0, le=MAX_WAIT_MS), BeforeValidator(whole)]
-NoteText = Annotated[Text, AfterValidator(check_note)]
+# The schema says the limit, and `check_note` what to do about it.
+NoteText = Annotated[Text, AfterValidator(check_note), Field(json_schema_extra={"maxLength": MAX_NOTE_CHARS})]
 EntityId = Annotated[str, Strict(), Field(pattern=ENTITY_ID.pattern, max_length=255)]
 _TAG = "[0-9A-Za-zÀ-ÖØ-öø-ʯ_:.@+#/-]{1,64}"
 Tag = Annotated[str, Strict(), Field(pattern=f"^{_TAG}$")]

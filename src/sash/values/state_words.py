@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-_DETECTED = ("carbon_monoxide", "gas", "heat", "light", "motion", "occupancy", "smoke", "sound", "vibration")
+# The classes of binary sensors that detect something.
+DETECTED = frozenset(
+    {"carbon_monoxide", "gas", "heat", "light", "motion", "occupancy", "smoke", "sound", "vibration"}
+)
 _OPENED = ("door", "garage_door", "opening", "window")
 
 
@@ -17,11 +20,22 @@ class StateWords:
     states: Mapping[str, str]
     on_off: Mapping[str, tuple[str, str]]
 
-    def name_state(self, state: str, device_class: str = "") -> str:
-        """Return the name of a state. A state without a name is returned as it is."""
+    def name_on_off(self, state: str, device_class: str) -> str:
+        """Return the name of on or off for a device class. Other states are returned as they are."""
         if state in ("on", "off") and device_class in self.on_off:
             return self.on_off[device_class][state == "off"]
-        return self.states.get(state.replace("-", "_"), state)
+        return state
+
+    def name_state(self, state: str, device_class: str = "") -> str:
+        """Return the name of a state. A state without a name is returned as it is.
+
+        The state may also be in the words of a tool's result: "open" of a window, or "heating, 20.5 °C".
+        """
+        named = self.name_on_off(_find_on_off(state, device_class), device_class)
+        if named != state:
+            return named
+        word, comma, degrees = state.partition(", ") if "°" in state else (state, "", "")
+        return self.states.get(word.replace("-", "_"), word) + comma + degrees
 
 
 STATE_WORDS: Mapping[str, StateWords] = {
@@ -37,7 +51,7 @@ STATE_WORDS: Mapping[str, StateWords] = {
             "clear_night": "clear night",
         },
         on_off={
-            **dict.fromkeys(_DETECTED, ("detected", "clear")),
+            **dict.fromkeys(DETECTED, ("detected", "clear")),
             **dict.fromkeys(_OPENED, ("open", "closed")),
             "battery": ("low", "normal"),
             "battery_charging": ("charging", "not charging"),
@@ -70,16 +84,21 @@ STATE_WORDS: Mapping[str, StateWords] = {
             "not_home": "nicht da",
             "playing": "spielt",
             "paused": "angehalten",
-            "idle": "untätig",
-            "standby": "Standby",
+            "idle": "inaktiv",
+            "standby": "im Standby",
             "cleaning": "saugt",
             "docked": "in der Station",
             "returning": "fährt zurück",
+            "heating": "heizt",
+            "cooling": "kühlt",
+            "drying": "trocknet",
+            "preheating": "heizt vor",
+            "defrosting": "taut ab",
             "heat": "heizt",
             "cool": "kühlt",
             "auto": "automatisch",
             "dry": "trocknet",
-            "fan_only": "nur Lüfter",
+            "fan_only": "auf Lüften",
             "disarmed": "unscharf",
             "armed_home": "scharf (zu Hause)",
             "armed_away": "scharf (abwesend)",
@@ -96,7 +115,7 @@ STATE_WORDS: Mapping[str, StateWords] = {
             "windy": "windig",
         },
         on_off={
-            **dict.fromkeys(_DETECTED, ("erkannt", "nichts erkannt")),
+            **dict.fromkeys(DETECTED, ("ausgelöst", "ruhig")),
             **dict.fromkeys(_OPENED, ("offen", "geschlossen")),
             "battery": ("schwach", "normal"),
             "battery_charging": ("lädt", "lädt nicht"),
@@ -106,11 +125,11 @@ STATE_WORDS: Mapping[str, StateWords] = {
             "moisture": ("nass", "trocken"),
             "plug": ("eingesteckt", "ausgesteckt"),
             "presence": ("zu Hause", "nicht da"),
-            "problem": ("Problem", "kein Problem"),
+            "problem": ("gestört", "in Ordnung"),
             "running": ("läuft", "läuft nicht"),
             "safety": ("unsicher", "sicher"),
-            "tamper": ("Manipulation erkannt", "nichts erkannt"),
-            "update": ("Aktualisierung verfügbar", "aktuell"),
+            "tamper": ("manipuliert", "in Ordnung"),
+            "update": ("veraltet", "aktuell"),
         },
     ),
     "fr": StateWords(
@@ -126,7 +145,7 @@ STATE_WORDS: Mapping[str, StateWords] = {
             "locked": "verrouillé",
             "unlocked": "déverrouillé",
             "home": "à la maison",
-            "not_home": "absent",
+            "not_home": "hors de la maison",
             "playing": "en lecture",
             "paused": "en pause",
             "idle": "inactif",
@@ -134,11 +153,17 @@ STATE_WORDS: Mapping[str, StateWords] = {
             "cleaning": "nettoie",
             "docked": "à la base",
             "returning": "retourne à la base",
-            "heat": "chauffage",
-            "cool": "climatisation",
-            "auto": "automatique",
-            "dry": "déshumidification",
-            "fan_only": "ventilation",
+            "heating": "chauffe",
+            "cooling": "refroidit",
+            "drying": "déshumidifie",
+            "preheating": "préchauffe",
+            "defrosting": "dégivre",
+            "heat": "en mode chauffage",
+            "cool": "en mode climatisation",
+            "auto": "en mode automatique",
+            "heat_cool": "en mode automatique",
+            "dry": "en mode déshumidification",
+            "fan_only": "en mode ventilation",
             "disarmed": "désarmée",
             "armed_home": "armée (présent)",
             "armed_away": "armée (absent)",
@@ -147,17 +172,17 @@ STATE_WORDS: Mapping[str, StateWords] = {
             "cloudy": "nuageux",
             "partlycloudy": "partiellement nuageux",
             "rainy": "pluvieux",
-            "pouring": "averses",
+            "pouring": "très pluvieux",
             "snowy": "neigeux",
             "sunny": "ensoleillé",
-            "clear_night": "nuit claire",
-            "fog": "brouillard",
+            "clear_night": "dégagé",
+            "fog": "brumeux",
             "windy": "venteux",
         },
         on_off={
-            **dict.fromkeys(_DETECTED, ("détecté", "rien détecté")),
+            **dict.fromkeys(DETECTED, ("détecte quelque chose", "ne détecte rien")),
             **dict.fromkeys(_OPENED, ("ouvert", "fermé")),
-            "battery": ("faible", "normale"),
+            "battery": ("faible", "normal"),
             "battery_charging": ("en charge", "pas en charge"),
             "cold": ("froid", "normal"),
             "connectivity": ("connecté", "déconnecté"),
@@ -165,17 +190,17 @@ STATE_WORDS: Mapping[str, StateWords] = {
             "moisture": ("humide", "sec"),
             "plug": ("branché", "débranché"),
             "presence": ("présent", "absent"),
-            "problem": ("problème", "pas de problème"),
+            "problem": ("signale un problème", "ne signale rien"),
             "running": ("en marche", "à l'arrêt"),
-            "safety": ("danger", "sûr"),
-            "tamper": ("sabotage détecté", "rien détecté"),
-            "update": ("mise à jour disponible", "à jour"),
+            "safety": ("en danger", "hors de danger"),
+            "tamper": ("signale un problème", "ne signale rien"),
+            "update": ("à mettre à jour", "à jour"),
         },
     ),
     "es": StateWords(
         states={
-            "unavailable": "no disponible",
-            "unknown": "desconocido",
+            "unavailable": "sin conexión",
+            "unknown": "sin datos",
             "on": "encendido",
             "off": "apagado",
             "open": "abierto",
@@ -193,16 +218,21 @@ STATE_WORDS: Mapping[str, StateWords] = {
             "cleaning": "limpiando",
             "docked": "en la base",
             "returning": "volviendo",
-            "heat": "calefacción",
-            "cool": "refrigeración",
-            "auto": "automático",
-            "dry": "deshumidificación",
-            "fan_only": "solo ventilador",
-            "disarmed": "desarmada",
-            "armed_home": "armada (en casa)",
-            "armed_away": "armada (fuera)",
-            "armed_night": "armada (noche)",
-            "triggered": "disparada",
+            "heating": "calentando",
+            "cooling": "enfriando",
+            "drying": "secando",
+            "preheating": "precalentando",
+            "defrosting": "descongelando",
+            "heat": "en modo calor",
+            "cool": "en modo frío",
+            "auto": "en automático",
+            "dry": "en modo deshumidificar",
+            "fan_only": "en modo ventilador",
+            "disarmed": "desactivado",
+            "armed_home": "activado en modo casa",
+            "armed_away": "activado en modo ausente",
+            "armed_night": "activado en modo noche",
+            "triggered": "sonando",
             "cloudy": "nublado",
             "partlycloudy": "parcialmente nublado",
             "rainy": "lluvioso",
@@ -214,9 +244,9 @@ STATE_WORDS: Mapping[str, StateWords] = {
             "windy": "ventoso",
         },
         on_off={
-            **dict.fromkeys(_DETECTED, ("detectado", "nada detectado")),
+            **dict.fromkeys(DETECTED, ("detectando algo", "sin detectar nada")),
             **dict.fromkeys(_OPENED, ("abierto", "cerrado")),
-            "battery": ("baja", "normal"),
+            "battery": ("casi sin pila", "con pila suficiente"),
             "battery_charging": ("cargando", "sin cargar"),
             "cold": ("frío", "normal"),
             "connectivity": ("conectado", "desconectado"),
@@ -224,11 +254,11 @@ STATE_WORDS: Mapping[str, StateWords] = {
             "moisture": ("mojado", "seco"),
             "plug": ("enchufado", "desenchufado"),
             "presence": ("en casa", "fuera"),
-            "problem": ("problema", "sin problema"),
+            "problem": ("con problemas", "sin problemas"),
             "running": ("en marcha", "parado"),
-            "safety": ("inseguro", "seguro"),
-            "tamper": ("manipulación detectada", "nada detectado"),
-            "update": ("actualización disponible", "al día"),
+            "safety": ("en peligro", "fuera de peligro"),
+            "tamper": ("manipulado", "sin manipular"),
+            "update": ("sin actualizar", "al día"),
         },
     ),
     "it": StateWords(
@@ -239,10 +269,10 @@ STATE_WORDS: Mapping[str, StateWords] = {
             "off": "spento",
             "open": "aperto",
             "closed": "chiuso",
-            "opening": "in apertura",
-            "closing": "in chiusura",
-            "locked": "bloccato",
-            "unlocked": "sbloccato",
+            "opening": "si sta aprendo",
+            "closing": "si sta chiudendo",
+            "locked": "chiuso a chiave",
+            "unlocked": "non chiuso a chiave",
             "home": "in casa",
             "not_home": "fuori",
             "playing": "in riproduzione",
@@ -251,12 +281,17 @@ STATE_WORDS: Mapping[str, StateWords] = {
             "standby": "in attesa",
             "cleaning": "sta pulendo",
             "docked": "alla base",
-            "returning": "torna alla base",
-            "heat": "riscaldamento",
-            "cool": "raffreddamento",
+            "returning": "sta tornando alla base",
+            "heating": "sta scaldando",
+            "cooling": "sta raffreddando",
+            "drying": "sta deumidificando",
+            "preheating": "si sta preriscaldando",
+            "defrosting": "si sta sbrinando",
+            "heat": "in riscaldamento",
+            "cool": "in raffreddamento",
             "auto": "automatico",
-            "dry": "deumidificazione",
-            "fan_only": "solo ventola",
+            "dry": "in deumidificazione",
+            "fan_only": "in sola ventilazione",
             "disarmed": "disinserito",
             "armed_home": "inserito (in casa)",
             "armed_away": "inserito (fuori)",
@@ -273,21 +308,21 @@ STATE_WORDS: Mapping[str, StateWords] = {
             "windy": "ventoso",
         },
         on_off={
-            **dict.fromkeys(_DETECTED, ("rilevato", "niente rilevato")),
+            **dict.fromkeys(DETECTED, ("rileva qualcosa", "non rileva niente")),
             **dict.fromkeys(_OPENED, ("aperto", "chiuso")),
             "battery": ("scarica", "normale"),
             "battery_charging": ("in carica", "non in carica"),
             "cold": ("freddo", "normale"),
             "connectivity": ("connesso", "disconnesso"),
-            "lock": ("sbloccato", "bloccato"),
+            "lock": ("non chiuso a chiave", "chiuso a chiave"),
             "moisture": ("bagnato", "asciutto"),
             "plug": ("collegato", "scollegato"),
             "presence": ("in casa", "fuori"),
-            "problem": ("problema", "nessun problema"),
+            "problem": ("ha un problema", "senza problemi"),
             "running": ("in funzione", "fermo"),
             "safety": ("non sicuro", "sicuro"),
-            "tamper": ("manomissione rilevata", "niente rilevato"),
-            "update": ("aggiornamento disponibile", "aggiornato"),
+            "tamper": ("manomesso", "integro"),
+            "update": ("da aggiornare", "aggiornato"),
         },
     ),
     "nl": StateWords(
@@ -303,7 +338,7 @@ STATE_WORDS: Mapping[str, StateWords] = {
             "locked": "op slot",
             "unlocked": "van het slot",
             "home": "thuis",
-            "not_home": "afwezig",
+            "not_home": "niet thuis",
             "playing": "speelt",
             "paused": "gepauzeerd",
             "idle": "inactief",
@@ -311,11 +346,16 @@ STATE_WORDS: Mapping[str, StateWords] = {
             "cleaning": "zuigt",
             "docked": "in het station",
             "returning": "rijdt terug",
+            "heating": "verwarmt",
+            "cooling": "koelt",
+            "drying": "droogt",
+            "preheating": "verwarmt voor",
+            "defrosting": "ontdooit",
             "heat": "verwarmt",
             "cool": "koelt",
             "auto": "automatisch",
             "dry": "ontvochtigt",
-            "fan_only": "alleen ventilator",
+            "fan_only": "op ventileren",
             "disarmed": "uitgeschakeld",
             "armed_home": "ingeschakeld (thuis)",
             "armed_away": "ingeschakeld (afwezig)",
@@ -332,7 +372,7 @@ STATE_WORDS: Mapping[str, StateWords] = {
             "windy": "winderig",
         },
         on_off={
-            **dict.fromkeys(_DETECTED, ("gedetecteerd", "niets gedetecteerd")),
+            **dict.fromkeys(DETECTED, ("geactiveerd", "rustig")),
             **dict.fromkeys(_OPENED, ("open", "dicht")),
             "battery": ("bijna leeg", "normaal"),
             "battery_charging": ("laadt op", "laadt niet op"),
@@ -341,17 +381,32 @@ STATE_WORDS: Mapping[str, StateWords] = {
             "lock": ("van het slot", "op slot"),
             "moisture": ("nat", "droog"),
             "plug": ("aangesloten", "losgekoppeld"),
-            "presence": ("thuis", "afwezig"),
-            "problem": ("probleem", "geen probleem"),
+            "presence": ("thuis", "niet thuis"),
+            "problem": ("defect", "in orde"),
             "running": ("actief", "niet actief"),
             "safety": ("onveilig", "veilig"),
-            "tamper": ("sabotage gedetecteerd", "niets gedetecteerd"),
-            "update": ("update beschikbaar", "bijgewerkt"),
+            "tamper": ("gesaboteerd", "in orde"),
+            "update": ("verouderd", "bijgewerkt"),
         },
     ),
 }
 
 
+def name_on_off(state: str, domain: str, device_class: str) -> str:
+    """Return the English word for on or off of an entity, such as "open". Others stay as they are."""
+    return STATE_WORDS["en"].name_on_off(state, "update" if domain == "update" else device_class)
+
+
 def choose_state_words(language: str) -> StateWords:
     """Return the words of a language tag, such as "de-AT"; English ones for a language that has none."""
     return STATE_WORDS.get(language.lower().partition("-")[0], STATE_WORDS["en"])
+
+
+def find_on_off(state: str, domain: str, device_class: str) -> str:
+    """Return on or off for the English word of an entity, such as "open". Others stay as they are."""
+    return _find_on_off(state, "update" if domain == "update" else device_class)
+
+
+def _find_on_off(state: str, device_class: str) -> str:
+    words = STATE_WORDS["en"].on_off.get(device_class, ())
+    return ("on", "off")[words.index(state)] if state in words else state

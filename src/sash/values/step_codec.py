@@ -35,6 +35,7 @@ from sash.values.steps import (
     ToolCall,
     ToolResult,
     UnknownStep,
+    WaitingTurnFired,
 )
 
 Detail = dict[str, Any]
@@ -187,6 +188,8 @@ def _encode_recalled(recalled: Recalled) -> Detail:
             {"at": turn.at.isoformat(), "text": turn.text, "message_id": turn.message_id}
             for turn in recalled.turns
         ]
+    if recalled.scores:
+        detail["scores"] = list(recalled.scores)
     return detail
 
 
@@ -195,7 +198,8 @@ def _decode_recalled(detail: Detail) -> Recalled:
         TurnCitation(datetime.fromisoformat(turn["at"]), turn["text"], turn.get("message_id"))
         for turn in detail.get("turns", ())
     )
-    return Recalled(tuple(detail["query"]), tuple(detail["message_ids"]), detail["text"], turns)
+    scores = tuple(map(float, detail.get("scores", ())))
+    return Recalled(tuple(detail["query"]), tuple(detail["message_ids"]), detail["text"], turns, scores)
 
 
 def _encode_interruption(interrupted: Interrupted) -> Detail:
@@ -225,6 +229,7 @@ _ENCODERS: dict[type, Callable[[Any], Detail]] = {
     ApprovalRequested: lambda s: {"event": "approval_requested", **_encode_fields(s)},
     ApprovalGiven: lambda s: {"event": "approval", **_encode_fields(s)},
     Interrupted: _encode_interruption,
+    WaitingTurnFired: lambda s: {"event": "waiting_turn_fired", **_encode_fields(s)},
     Finished: lambda s: {
         "status": "completed",
         "final_message": s.final_message,
@@ -247,10 +252,11 @@ _DECODERS: dict[tuple[StepType, str | None], Callable[[Detail], StepBody]] = {
     ("observed_event", "told"): lambda d: HomeChanged(d["text"]),
     ("observed_event", "sent_back"): lambda d: AnswerSentBack(d["content"], _decode_bill(d.get("usage"))),
     ("observed_event", "approval_requested"): lambda d: ApprovalRequested(
-        d["call_id"], d["name"], d.get("reason", ""), d.get("would")
+        d["call_id"], d["name"], d.get("reason", ""), d.get("would"), d.get("language")
     ),
     ("observed_event", "approval"): lambda d: ApprovalGiven(d["call_id"], d["approved"]),
     ("observed_event", "interrupted"): _decode_interruption,
+    ("observed_event", "waiting_turn_fired"): lambda d: _decode_fields(WaitingTurnFired, d),
     ("summary", "completed"): lambda d: Finished(
         d["final_message"], d.get("stopped_by"), _decode_bill(d.get("usage"))
     ),

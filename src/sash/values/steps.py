@@ -67,7 +67,7 @@ RESET_RESULT = '{"reset": true}'
 class Recalled:
     """Evicted messages that this turn shows to the model again, and the words that found them.
 
-    `turns` are the turns of these messages, with their times.
+    `turns` are the turns of these messages, with their times, and `scores` the scores of the messages.
     """
 
     type: ClassVar[StepType] = "retrieval"
@@ -76,6 +76,7 @@ class Recalled:
     message_ids: tuple[str, ...]
     text: str
     turns: tuple[TurnCitation, ...] = ()
+    scores: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,10 @@ class AnswerSentBack:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequested:
-    """A tool call that waits for an approval. `would` describes the effect of the call."""
+    """A tool call that waits for an approval. `would` describes the effect of the call.
+
+    `language` is that of the user; None if it is unknown.
+    """
 
     type: ClassVar[StepType] = "observed_event"
 
@@ -107,6 +111,7 @@ class ApprovalRequested:
     name: str
     reason: str
     would: Any
+    language: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +138,25 @@ class Interrupted:
     message: str | None = None
     lost_bills: tuple[Bill, ...] = ()
     begun: tuple[Action, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingTurnFired:
+    """A waiting turn has become this turn. `due_at` is an ISO time, or None if its condition was never met.
+
+    With the outcome "due" its work is done now. With "missed" it is too late, and with "not_now" one of its
+    conditions does not hold, which `reason` names: then nothing is done. `late` says why it comes late: Sash
+    was not running ("down"), or the home or the session was not free ("delayed"). None means that it is not.
+    """
+
+    type: ClassVar[StepType] = "observed_event"
+
+    waiting_turn_id: str
+    summary: str
+    outcome: Literal["due", "missed", "not_now"]
+    due_at: str | None = None
+    late: Literal["down", "delayed"] | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +233,7 @@ StepBody = (
     | ApprovalRequested
     | ApprovalGiven
     | Interrupted
+    | WaitingTurnFired
     | EndStep
     | UnknownStep
 )

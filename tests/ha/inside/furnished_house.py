@@ -108,13 +108,16 @@ def _place(hass: HomeAssistant) -> None:
     ground = fr.async_get(hass).async_create("Ground floor", aliases={"Downstairs"})
     kitchen = ar.async_get(hass).async_create("Kitchen", floor_id=ground.floor_id, aliases={"Galley"})
     bedroom = ar.async_get(hass).async_create("Bedroom")
-    cosy = lr.async_get(hass).async_create("Cosy")
+    cosy, food, bulbs = (lr.async_get(hass).async_create(name) for name in ("Cosy", "Food", "Bulbs"))
+    ar.async_get(hass).async_update(kitchen.id, labels={food.label_id})
     entities, devices = er.async_get(hass), dr.async_get(hass)
     places = {"light.kitchen_lights": kitchen, "light.ceiling_lights": kitchen, "light.bed_light": bedroom}
     for entity_id, area in places.items():
         entry = entities.async_get(entity_id)
         assert entry is not None and entry.device_id is not None
         devices.async_update_device(entry.device_id, area_id=area.id)
+        if entity_id == "light.ceiling_lights":
+            devices.async_update_device(entry.device_id, labels={bulbs.label_id})
     entities.async_update_entity("light.kitchen_lights", aliases=[er.COMPUTED_NAME, "Cooking lights"])
     entities.async_update_entity("light.bed_light", labels={cosy.label_id})
     entities.async_update_entity("automation.bed_light_follows_ac", area_id=bedroom.id)

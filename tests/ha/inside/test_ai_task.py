@@ -116,7 +116,7 @@ async def test_a_task_knows_neither_facts_nor_the_home_and_is_not_remembered(
         assert "Turn on the bed light" in prompt and "Home Assistant expert" in prompt
         assert "Minka" not in prompt and "Kitchen" not in prompt and "Sash" not in prompt
         assert (await runtime.list_sessions(owner="house")).items == ()
-        await house.say("what did I just ask?")
+        await house.say("write a poem about her")
         assert "Minka" in house.read_prompts()[1] and "Turn on the bed light" not in house.read_prompts()[1]
 
 

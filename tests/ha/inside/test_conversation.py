@@ -51,11 +51,10 @@ async def test_home_assistant_knows_that_the_agent_controls_devices_and_streams(
 async def test_the_language_of_a_message_is_that_of_the_device(hass: HomeAssistant) -> None:
     """Two satellites of one conversation may have pipelines of two languages."""
     async with open_house(hass, failed(500), session_scope="house", **ACTING) as house:
-        assert (
-            said_by(await house.say("turn off the kitchen lights", room="Kitchen")) == "Turned off the light"
-        )
+        answered = await house.say("turn off the kitchen lights", room="Kitchen")
+        assert said_by(answered) == "Turned off the kitchen lights."
         answered = await house.say("schalte Bed Light ein", room="Bedroom", language="de")
-        assert said_by(answered) == "Licht eingeschaltet"
+        assert said_by(answered) == "Bed Light ist jetzt an."
         assert hass.states.get("light.bed_light").state == "on"
         [session] = (await house.data.runtime.list_sessions(owner="house")).items
         turns = await house.data.runtime.list_turns(session.id, owner="house")
@@ -181,7 +180,7 @@ async def test_the_first_message_of_a_started_conversation_reaches_the_model(has
 async def test_a_later_conversation_on_the_same_satellite_remembers(hass: HomeAssistant) -> None:
     async with open_house(hass, said("Noted."), said("Rex.")) as house:
         await house.say("my dog is a beagle named Rex, tell him hello", room="Kitchen")
-        await house.say("what did I say about the dog", room="Kitchen")
+        await house.say("write a poem about the dog", room="Kitchen")
         assert "beagle named Rex" in house.read_prompts()[1]
 
 
@@ -428,7 +427,7 @@ async def test_arguments_that_are_nested_too_deeply_do_no_harm(hass: HomeAssista
     deep = calls("search_index")
     deep.chunks[0]["choices"][0]["delta"]["tool_calls"][0]["function"]["arguments"] = "[" * 100_000
     async with open_house(hass, deep, said("Pardon?"), max_tokens_per_turn=1_000_000) as house:
-        assert said_by(await house.say("what is there?", room="Kitchen")) == "Pardon?"
+        assert said_by(await house.say("look around", room="Kitchen")) == "Pardon?"
 
 
 async def test_a_template_switch_that_unlocks_a_door_needs_an_approval(hass: HomeAssistant) -> None:

@@ -30,7 +30,12 @@ async def test_entities_have_areas_names_aliases_and_labels(house: HomeAssistant
     assert (areas[kitchen.area_id].name, areas[kitchen.area_id].aliases) == ("Kitchen", ("Galley",))
     assert [(floor.name, floor.aliases) for floor in layout.floors] == [("Ground floor", ("Downstairs",))]
     assert areas[kitchen.area_id].floor_id == layout.floors[0].id
-    assert [layout.labels[label] for label in entities["light.bed_light"].labels] == ["Cosy"]
+    labels = {
+        name: [layout.labels[label] for label in entities[f"light.{name}"].labels]
+        for name in ("bed_light", "kitchen_lights", "ceiling_lights")
+    }
+    # A label of an area or of a device belongs to its entities.
+    assert labels == {"bed_light": ["Cosy"], "kitchen_lights": ["Food"], "ceiling_lights": ["Bulbs", "Food"]}
     for entity_id in ("light.bed_light", "automation.bed_light_follows_ac"):
         assert areas[entities[entity_id].area_id].name == "Bedroom"
     devices = {device.id: device for device in layout.devices}

@@ -1,7 +1,6 @@
 """Sentences that Home Assistant's own engine understands: with our policy, our journal and no model."""
 
 import asyncio
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -14,8 +13,7 @@ from homeassistant.const import Platform
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import intent
 from homeassistant.setup import async_setup_component
-from homeassistant.util import dt as dt_util
-from pytest_homeassistant_custom_component.common import async_capture_events, async_fire_time_changed
+from pytest_homeassistant_custom_component.common import async_capture_events
 
 from custom_components.sash.home_assistant_intents import COMMAND_TOOL, QUESTION_TOOL, TIMER_TOOL
 from sash.values.steps import ToolCall
@@ -291,30 +289,24 @@ async def test_a_satellite_has_timers_without_a_permission_to_act(hass: HomeAssi
         assert house.wire.requests == []
 
 
-async def test_a_device_without_timers_leaves_them_to_the_model(hass: HomeAssistant) -> None:
+async def test_a_device_without_timers_is_told_by_sash(hass: HomeAssistant) -> None:
     async with open_house(hass, MODEL) as house:
         result = await house.say("set a timer for five minutes", room="Kitchen")
-        assert said_by(result) == "The model was asked."
+        assert said_by(result).endswith("timer for 5 minutes.")
+        [waiting] = await house.data.runtime.list_waiting(owner="house")
+        assert waiting.summary == "timer for 5 minutes"
+        assert house.wire.requests == []
 
 
-@pytest.mark.parametrize(
-    ("sentence", "entity_id", "now", "later"),
-    [
-        ("turn on the bed light in five minutes", "light.bed_light", "off", "on"),
-        # Home Assistant's own agent would not ask for an approval.
-        ("unlock the front door in five minutes", "lock.front_door", "locked", "locked"),
-    ],
-)
-async def test_our_agent_runs_a_command_for_later(
-    hass: HomeAssistant, sentence: str, entity_id: str, now: str, later: str
-) -> None:
+async def test_a_command_for_later_waits_in_sash_also_on_a_device_with_timers(hass: HomeAssistant) -> None:
+    """A timer of Home Assistant would be lost at a restart."""
+    heard = Mock()
     async with open_house(hass, MODEL, **ACTING) as house:
-        await house.say(sentence, room="Kitchen")
-        assert hass.states.get(entity_id).state == now
-        async_fire_time_changed(hass, dt_util.utcnow() + timedelta(minutes=6))
-        await hass.async_block_till_done(wait_background_tasks=True)
-        await house.data.runtime.wait_for_turns()
-        assert hass.states.get(entity_id).state == later
+        async_register_timer_handler(hass, house.devices["Kitchen"], heard)
+        await house.say("turn on the bed light in five minutes", room="Kitchen")
+        [waiting] = await house.data.runtime.list_waiting(owner="house")
+        assert waiting.summary == "turn on the bed light"
+        assert hass.states.get("light.bed_light").state == "off" and not heard.called
         assert house.wire.requests == []
 
 

@@ -220,7 +220,7 @@ async def test_a_button_answers_only_the_question_of_its_notification(
         await press(first)
         assert hass.states.get(LOCKS[0]).state == "unlocked"
         await pass_time(hass, 1)
-        assert notified[-1].data["message"] == "Unlock Openable Lock?"
+        assert notified[-1].data["message"] == "Unlock the Openable lock?"
         await press(first)
         assert hass.states.get(LOCKS[1]).state == "locked"
         await press(find_buttons(notified[-1])[0])
@@ -272,6 +272,39 @@ async def test_a_slow_answer_is_announced_later(hass: HomeAssistant) -> None:
         assert announced[0].data["message"] == "The answer is 42."
         assert list(find_notifications(hass).values()) == ["The answer is 42."]
         assert "still working" not in house.read_prompts()[-1]
+
+
+async def test_what_was_asked_for_later_is_done_and_told(hass: HomeAssistant) -> None:
+    turn_on = {"service": "light.turn_on", "entity_ids": ["light.bed_light"]}
+    later = calls("do_later", summary="turn on the bed light", in_s=0.5, calls=[turn_on])
+    async with open_house(hass, later, said("I will."), **ACTING) as house:
+        asked = await house.say("my cat would like light in half a second", room="Kitchen")
+        assert said_by(asked) == "I will."
+        assert hass.states.get("light.bed_light").state == "off"
+        await wait_until(hass, lambda: find_notifications(hass))
+        assert hass.states.get("light.bed_light").state == "on"
+        assert list(find_notifications(hass).values()) == ["Done: turn on the bed light."]
+
+
+async def test_the_approval_for_what_was_asked_for_later_is_asked_by_notification(
+    hass: HomeAssistant, hass_admin_user: User
+) -> None:
+    unlock = {"service": "lock.unlock", "entity_ids": ["lock.front_door"]}
+    later = calls("do_later", summary="unlock the front door", in_s=0.5, calls=[unlock])
+    async with open_house(hass, later, said("I will."), **ACTING) as house:
+        notified = add_phone(house, hass_admin_user)
+        await house.say("my cat would like to go out in half a second", user=hass_admin_user)
+        await wait_until(hass, lambda: house.data.late_turns.open_questions)
+        await pass_time(hass, 1)
+        approve, _ = find_buttons(notified[0])
+        assert hass.states.get("lock.front_door").state == "locked"
+        hass.bus.async_fire(
+            "mobile_app_notification_action",
+            {"action": approve},
+            context=Context(user_id=hass_admin_user.id),
+        )
+        await wait_until(hass, lambda: notified[-1].data["message"] == "Done: unlock the front door.")
+        assert [each.data["message"] for each in notified].count("Done: unlock the front door.") == 1
 
 
 async def test_a_pipeline_that_is_cancelled_after_the_early_answer_does_not_cancel_the_turn(

@@ -24,6 +24,7 @@ HOME = {
     "sash__get_history",
     "sash__get_logbook",
     "sash__get_states",
+    "sash__list_services",
     "sash__query_service",
     "sash__search_index",
 }

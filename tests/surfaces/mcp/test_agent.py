@@ -15,6 +15,7 @@ from sash.models.registry import create_model
 from sash.stores.memory import MemoryStore
 from sash.testing import calling
 from tests.models.wire import Reply, Wire, chunk, said
+from tests.surfaces.promises import promise
 from tests.surfaces.serving import WAIT_S, serving
 from tests.surfaces.speaking import ERAS, call, eras, program, refused, talking, use
 from tests.tools import tool
@@ -121,10 +122,12 @@ async def test_tools_are_listed_with_schemas_and_hints(house, era):
         *(f"ha_agent_{verb}" for verb in ("list_sessions", "approve", "update_session")),
         *(f"ha_agent_{verb}" for verb in ("fork_session", "delete_session", "reset_session")),
         *(f"ha_agent_{verb}" for verb in ("list_messages", "tag_message")),
+        *(f"ha_agent_{verb}" for verb in ("list_waiting", "cancel_waiting")),
         *(f"ha_agent_{verb}" for verb in ("list_facts", "remember", "forget")),
         *(f"ha_agent_{verb}" for verb in ("list_pins", "pin", "unpin", "get_preferences", "set_preferences")),
         *(
             "analyze_history",
+            "list_services",
             "query_service",
             "search_index",
             "get_states",
@@ -178,6 +181,9 @@ async def test_tool_results_match_their_schemas(house, era):
         await check("ha_agent_tag_message", session_id=session_id, **marked)
         [fact] = (await check("ha_agent_remember", text="The cat is black."))["facts"]
         await check("ha_agent_list_facts")
+        waiting = await house.runtime.store.add_waiting_turn(promise(session_id))
+        await check("ha_agent_list_waiting")
+        await check("ha_agent_cancel_waiting", waiting_id=waiting.id)
         await check("ha_agent_forget", fact_id=fact["id"])
         [pin] = (await check("ha_agent_pin", entity_id=entity_ids[0]))["pins"]
         await check("ha_agent_list_pins")
@@ -191,6 +197,7 @@ async def test_tool_results_match_their_schemas(house, era):
         assert len(listed["sessions"]) == 1 and listed["next_cursor"]
         await check("search_index", query="light")
         weather = {"service": "weather.get_forecasts", "data": {"type": "daily"}}
+        await check("list_services", domain="weather")
         await check("query_service", entity_ids=["weather.home"], **weather)
         await check("get_states", entity_ids=[*entity_ids, "light.nowhere"])
         await check("get_history", entity_ids=entity_ids, plot=True, session_id=session_id)

@@ -27,6 +27,16 @@ async def test_home_tools_return_data_and_plots(house, era):
 
 
 @eras
+async def test_only_tools_that_keep_a_picture_or_a_table_take_a_session(house, era):
+    async with talking(house.url, era) as mcp:
+        tools = [one for one in (await mcp.list_tools()).tools if one.name not in AGENT_TOOL_NAMES]
+        taking = {one.name for one in tools if "session_id" in one.input_schema["properties"]}
+        assert taking == {"get_history", "analyze_history"}
+        session_id = await house.start()
+        assert await refused(mcp, "search_index", query="light", session_id=session_id) == "invalid_input"
+
+
+@eras
 async def test_custom_direct_tools_are_listed(tmp_path, era):
     tools = [
         tool("say", lambda a, c: f"Hello {a.get('name')}", direct=True),

@@ -134,7 +134,7 @@ async def answered(locked, answer) -> str:
     task = (await rpc(locked, "tasks/get", {"taskId": task_id}))["result"]
     assert task["status"] == "input_required"
     [(key, asks)] = task["inputRequests"].items()
-    assert asks["method"] == "elicitation/create" and "lock_unlock" in asks["params"]["message"]
+    assert asks["method"] == "elicitation/create" and asks["params"]["message"] == "Do “lock unlock”?"
     assert asks["params"]["requestedSchema"]["required"] == ["approved"]
     others = {"taskId": task_id, "inputResponses": {"another": YES}}
     await acknowledged(locked, "tasks/update", others)

@@ -149,14 +149,14 @@ async def test_a_question_is_answered_after_the_client_disconnects(waiting, mode
 
 async def test_a_message_is_stored_although_its_sender_disconnects(served):
     session_id = await served.start()
-    send, begun, go = served.runtime.send, asyncio.Event(), asyncio.Event()
+    send, begun, go = served.runtime.reply, asyncio.Event(), asyncio.Event()
 
     async def slowly(*args, **options):
         begun.set()
         await go.wait()
         return await send(*args, **options)
 
-    served.runtime.send = slowly
+    served.runtime.reply = slowly
     sending = asyncio.create_task(
         use(served, "ha_agent_send_message", {"session_id": session_id, "message": "hi"})
     )

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sash.cli.options import CommonOptions, Json, OptionalSession, with_common_options
+from sash.cli.allowed_services import Allow, parse_services
+from sash.cli.options import (
+    CommonOptions,
+    Json,
+    Language,
+    NamedSession,
+    OptionalArea,
+    with_common_options,
+)
 
 if TYPE_CHECKING:
     from sash.app.access import Caller
@@ -30,7 +38,10 @@ def ask(
         list[str], typer.Argument(metavar="QUESTION", help="The question; - reads it from standard input.")
     ],
     as_json: Json = False,
-    session: OptionalSession = None,
+    session: NamedSession = None,
+    area: OptionalArea = None,
+    language: Language = None,
+    allow: Allow = None,
     timeout: Annotated[
         float,
         typer.Option(metavar="SECONDS", min=0, max=MAX_TIMEOUT_S, help="How long to wait for the answer."),
@@ -39,14 +50,20 @@ def ask(
     no_tools: Annotated[bool, typer.Option("--no-tools", help="Answer without tools.")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the session, and list it.")] = False,
 ) -> None:
-    """Ask one question and print the answer."""
+    """Ask one question and print the answer.
+
+    With --session, a yes or no answers the approval question that this session has asked.
+    """
+    services = parse_services(allow or ())
     loaded = options.load_settings(model=model)
 
     from sash.app.access import Caller
     from sash.cli.log_setup import log_if_configured
 
     text = sys.stdin.read().strip() if question == ["-"] else " ".join(question)
-    asked = _Question(text, session, model if session else None, not no_tools, timeout, keep)
+    asked = _Question(
+        text, session, model if session else None, not no_tools, timeout, keep, area, language, services
+    )
     try:
         code = asyncio.run(_ask(log_if_configured(loaded), Caller(options.owner), asked, as_json=as_json))
     except asyncio.CancelledError as stopped:
@@ -62,6 +79,9 @@ class _Question:
     allow_tools: bool
     timeout_s: float
     keep: bool
+    area: str | None
+    language: str | None
+    services: tuple[str, ...]
 
 
 async def _ask(settings: "Settings", caller: "Caller", question: _Question, *, as_json: bool) -> int:
@@ -70,7 +90,7 @@ async def _ask(settings: "Settings", caller: "Caller", question: _Question, *, a
     After the timeout the turn is interrupted and can be resumed. The service closes after the answer is
     printed, because it may first have to store the facts of the message.
     """
-    from sash.cli.home_checks import wait_for_home
+    from sash.cli.home_checks import check_area, check_language, wait_for_home
     from sash.cli.local_service import open_for_turns
     from sash.errors import ContinuationFinal
     from sash.values.continuations import UNDER_WAY
@@ -78,8 +98,14 @@ async def _ask(settings: "Settings", caller: "Caller", question: _Question, *, a
     task = asyncio.current_task()
     assert task is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    async with open_for_turns(settings) as service:
+    # A session may allow more than the settings: the operator has chosen it with `sash chat --allow`.
+    is_operator = bool(question.services or question.session)
+    async with open_for_turns(settings, is_operator=is_operator) as service:
         home_error = await wait_for_home(service)
+        if question.area is not None:
+            await check_area(service, caller, question.area)
+        if question.language is not None:
+            check_language(question.language)
         turn_id = (await _send(service, caller, question)).id
         try:
             turn = await service.await_continuation(caller, turn_id, timeout_s=question.timeout_s)
@@ -118,6 +144,7 @@ def _needed_home(turn: "ContinuationResult", error: "HomeError") -> bool:
 
 async def _send(service: "AgentService", caller: "Caller", question: _Question) -> "Continuation":
     """Send the question to its session, or to a new session that ends with the answer. Return the turn."""
+    from sash.cli.session_choice import SessionChoice, allow_services
     from sash.values.requests import Ask, SendMessage
     from sash.values.sessions import ModelConfig
 
@@ -125,7 +152,17 @@ async def _send(service: "AgentService", caller: "Caller", question: _Question) 
         return await service.put_question(
             caller,
             Ask(message=question.text, allow_tools=question.allow_tools, keep=question.keep),
+            policy=allow_services(service, question.services),
+            preferences=None if question.language is None else {"language": question.language},
+            area=question.area,
         )
-    model = None if question.model is None else ModelConfig(name=question.model)
-    message = SendMessage(message=question.text, allow_tools=question.allow_tools, model=model)
-    return await service.send_message(caller, question.session, message)
+    choice = SessionChoice.of(question.session, services=question.services)
+    session = await choice.resolve(service, caller, is_fixed=True)
+    message = SendMessage(
+        message=question.text,
+        allow_tools=question.allow_tools,
+        model=None if question.model is None else ModelConfig(name=question.model),
+        area=question.area,
+        language=question.language,
+    )
+    return await service.reply(caller, session.id, message)

@@ -1,37 +1,33 @@
 """`sash chat`: a conversation in a terminal or through a pipe."""
 
-import re
-from collections.abc import Iterable
 from typing import Annotated
 
 import typer
 
-from sash.cli.options import CommonOptions, OptionalSession, with_common_options
-
-# A domain or a service, either of them with wildcards.
-_SERVICE = re.compile(r"[\w*]+(\.[\w*]+)?", re.ASCII)
+from sash.cli.allowed_services import Allow, parse_services
+from sash.cli.options import CommonOptions, Language, NamedSession, OptionalArea, with_common_options
 
 
 @with_common_options
 def chat(
     options: CommonOptions,
-    session: OptionalSession = None,
+    session: NamedSession = None,
     name: Annotated[
         str | None, typer.Option(help="Continue the session of this name, or start it. The default is chat.")
     ] = None,
     new: Annotated[
         bool, typer.Option("--new", help="Start a new session; --session continues it later.")
     ] = False,
-    area: Annotated[str | None, typer.Option(help="The area of the house where you are.")] = None,
-    language: Annotated[str | None, typer.Option(help="The language you speak: en, de, …")] = None,
-    allow: Annotated[
-        list[str] | None,
-        typer.Option(help="Services that the agent may use in the house: light,switch.turn_off"),
-    ] = None,
+    area: OptionalArea = None,
+    language: Language = None,
+    allow: Allow = None,
     yes: Annotated[bool, typer.Option("--yes", help="Approve every action that needs approval.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Show the exact calls and results of tools.")
+    ] = False,
 ) -> None:
     """Talk to the agent. The next chat continues this session, unless this chat was started with --new."""
-    services = _parse_services(allow or ())
+    services = parse_services(allow or ())
     loaded = options.load_settings()
 
     from anyio.from_thread import start_blocking_portal
@@ -45,7 +41,7 @@ def chat(
     from sash.cli.terminal.portal import call
 
     settings, caller = log_if_configured(loaded), Caller(options.owner)
-    choice = SessionChoice(session, name, new, area, language, services)
+    choice = SessionChoice.of(session, name=name, new=new, area=area, language=language, services=services)
     with (
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(open_for_turns(settings, is_operator=True)) as service,
@@ -56,18 +52,4 @@ def chat(
         if language is not None:
             check_language(language)
         chosen = call(portal, choice.resolve(service, caller))
-        ChatLoop(portal, service, caller, settings, choice, chosen, approve_all=yes).run()
-
-
-def _parse_services(allow: Iterable[str]) -> tuple[str, ...]:
-    """Return the services of all --allow options. An option may list several with commas.
-
-    Raise `BadParameter` for other texts.
-    """
-    services = tuple(part.strip() for given in allow for part in given.split(",") if part.strip())
-    for service in services:
-        if not _SERVICE.fullmatch(service):
-            raise typer.BadParameter(
-                f"{service!r} is neither a domain (light) nor a service (switch.turn_off)"
-            )
-    return services
+        ChatLoop(portal, service, caller, settings, choice, chosen, approve_all=yes, is_verbose=verbose).run()

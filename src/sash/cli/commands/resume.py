@@ -17,10 +17,11 @@ def resume(
     from anyio.from_thread import start_blocking_portal
 
     from sash.app.access import Caller
+    from sash.app.schemas import ContinuationShown
     from sash.cli.home_checks import wait_for_home
     from sash.cli.local_service import open_for_turns
     from sash.cli.log_setup import log_if_configured
-    from sash.cli.terminal.approval_question import ask_for_approval
+    from sash.cli.terminal.approval_question import print_reasons
     from sash.cli.terminal.console import make_console
     from sash.cli.terminal.line_input import LineInput
     from sash.cli.terminal.portal import call
@@ -38,13 +39,16 @@ def resume(
         ) as service,
     ):
         call(portal, wait_for_home(service))
-        follower = TurnFollower(
-            portal, service, caller, view, lambda waiting: ask_for_approval(lines, err, waiting)
-        )
+
+        def confirm(waiting: ContinuationShown) -> bool | None:
+            print_reasons(err, waiting)
+            return lines.confirm(waiting.question or "Continue?")
+
+        follower = TurnFollower(portal, service, caller, view, confirm)
         turn = follower.get_turn(continuation)
         follower.skip_events(turn.session_id, continuation)
         if turn.status == "awaiting_approval":
-            turn = follower.answer_and_follow(turn)
+            turn = follower.ask_and_follow(turn)
         else:
             call(portal, service.resume(caller, continuation))
             turn = follower.follow(turn.session_id, continuation)

@@ -54,7 +54,6 @@ async def play(console: Console, pause_s: float) -> None:
             await asyncio.sleep(pause_s)
         statistics = await runtime.statistics()
         turns = f"{statistics['local_count']} of {statistics['total_requests']} turns needed no model at all."
-        turns += " The offline model answered the others."
         cost = f"The bill: ${statistics['estimated_cost_usd']:.2f}."
         console.print(Panel(f"{turns} {cost}", title="Cost", title_align="left"))
 

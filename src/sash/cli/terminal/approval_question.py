@@ -1,19 +1,17 @@
-"""The question for the approval of a tool call."""
+"""The question for the approval of a turn's calls, and why it is asked."""
 
 from rich.console import Console
 
-from sash.app.schemas import WaitingCall
+from sash.app.schemas import ContinuationShown
 from sash.cli.terminal.console import print_text
-from sash.cli.terminal.line_input import LineInput
 
 
-def ask_for_approval(lines: LineInput, console: Console, call: WaitingCall) -> bool | None:
-    """Show a call and the reason for the approval, and ask. None means that the user gave no answer."""
-    print_text(console, describe_waiting_call(call), "yellow")
-    print_text(console, f"  {call.reason}", "dim")
-    return lines.confirm("Allow it?")
+def print_question(console: Console, turn: ContinuationShown) -> None:
+    """Print the question of a turn that waits for an approval."""
+    print_text(console, turn.question or "", "yellow")
 
 
-def describe_waiting_call(call: WaitingCall) -> str:
-    """Return a sentence about the effect of a call: "The agent wants to unlock Front door lock …"."""
-    return f"The agent wants to {call.in_words}"
+def print_reasons(console: Console, turn: ContinuationShown) -> None:
+    """Print why the calls of a turn need an approval."""
+    for reason in dict.fromkeys(call.reason for call in turn.waiting_calls):
+        print_text(console, f"  Why it is asked: {reason}", "dim")

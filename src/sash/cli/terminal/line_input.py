@@ -45,6 +45,18 @@ class LineInput:
             self._console.out("")
             return None
 
+    def leave_prompt(self) -> None:
+        """Begin an empty line, to print something while the user may be typing."""
+        if self.is_terminal:
+            self._console.out("\r\x1b[K", end="", highlight=False)
+
+    def repeat_prompt(self) -> None:
+        """Show the prompt again, with what the user has typed so far."""
+        if self.is_terminal:
+            typed = "" if readline is None else readline.get_line_buffer()
+            sys.stdout.write(f"{self._prompt()}{typed}".replace("\001", "").replace("\002", ""))
+            sys.stdout.flush()
+
     def confirm(self, question: str, *, default: bool = False) -> bool | None:
         """Ask a yes-or-no question. Return None if the input has ended or is not a terminal."""
         if not self.is_terminal:

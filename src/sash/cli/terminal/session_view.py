@@ -16,6 +16,7 @@ from sash.cli.terminal.turn_view import TurnView
 from sash.cli.transcript import message_text
 from sash.values.continuations import Continuation
 from sash.values.sessions import Session, SessionPolicy
+from sash.values.stats import Stats
 from sash.values.window_stats import WindowStats
 
 MAX_NAME_CHARS = 24
@@ -40,7 +41,7 @@ def print_sessions(console: Console, sessions: tuple[Session, ...]) -> None:
             cell(one_line(session.name or "", MAX_NAME_CHARS)),
             cell(session.status, "green" if session.status == "active" else "dim"),
             cell(session.stats.turns),
-            cell(f"{session.stats.total_tokens:,}"),
+            cell(_count_tokens(session.stats)),
             cell(format_cost(session.stats.cost_usd)),
             cell(format_time(console, session.updated_at)),
         )
@@ -72,7 +73,7 @@ def print_turn(console: Console, turn: ContinuationShown) -> None:
     if turn.error is not None:
         properties.append(("error", f"{turn.error.code}: {turn.error.message}"))
     _print_properties(console, properties)
-    view = TurnView(console)
+    view = TurnView(console, is_verbose=True)
     for step in turn.steps:
         view.show_step(step.body)
     view.show_actions(turn)
@@ -124,11 +125,17 @@ def _describe_session(session: Session) -> Iterator[tuple[str, Any]]:
     yield "model", session.model.name
     yield "may use", describe_allowed_services(session.policy) or "nothing"
     yield "turns", f"{stats.turns}, {stats.local_turns} of them without a model"
-    yield "cost", ", ".join(filter(None, (f"{stats.total_tokens:,} tokens", format_cost(stats.cost_usd))))
+    if tokens := _count_tokens(stats):
+        yield "cost", ", ".join(filter(None, (f"{tokens} tokens", format_cost(stats.cost_usd))))
     for fact in session.memory.facts:
         yield "fact", fact.text
     for pin in session.memory.pins:
         yield "pin", pin.text
+
+
+def _count_tokens(stats: Stats) -> str:
+    """Return the tokens of model calls as text, or "" if there were none."""
+    return f"{stats.total_tokens:,}" if stats.total_tokens else ""
 
 
 def _describe_window(window: WindowStats) -> Iterator[tuple[str, Any]]:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from anyio.from_thread import BlockingPortal
 
 from sash.app.access import Caller
-from sash.app.schemas import ContinuationShown, WaitingCall
+from sash.app.schemas import ContinuationShown
 from sash.app.service import AgentService
 from sash.cli.terminal.portal import call, iterate
 from sash.cli.terminal.turn_view import TurnView
@@ -16,7 +16,7 @@ from sash.values.events import Event, FinalEvent, PartialEvent, ProgressEvent, S
 from sash.values.requests import Approve
 from sash.values.steps import ApprovalRequested, Interrupted
 
-Confirm = Callable[[WaitingCall], bool | None]
+Confirm = Callable[[ContinuationShown], bool | None]
 
 
 class TurnFollower:
@@ -42,10 +42,6 @@ class TurnFollower:
         steps = self.get_turn(continuation_id).steps if continuation_id is not None else ()
         self._cursors[session_id] = max((step.cursor for step in steps), default=0)
 
-    def answer_and_follow(self, turn: ContinuationShown) -> ContinuationShown:
-        """Ask for the approval that a turn waits for, and follow the turn. Return its state."""
-        return self.follow(turn.session_id, turn.continuation_id) if self._answer(turn) else turn
-
     def follow(self, session_id: str, continuation_id: str) -> ContinuationShown:
         """Show a turn until it ends, is interrupted or gets no approval from the user. Return its state."""
         while True:
@@ -53,9 +49,8 @@ class TurnFollower:
                 self._show_events(session_id, continuation_id)
             turn = self.get_turn(continuation_id)
             if turn.status == "awaiting_approval":
-                if not self._answer(turn):
-                    return turn
-            elif turn.status not in UNDER_WAY:
+                return self.ask_and_follow(turn)
+            if turn.status not in UNDER_WAY:
                 return turn
 
     def _show_events(self, session_id: str, continuation_id: str) -> None:
@@ -81,13 +76,15 @@ class TurnFollower:
                 return False
         return True
 
-    def _answer(self, turn: ContinuationShown) -> bool:
-        """Ask the user to approve the first waiting call. Return False if the user gives no answer."""
-        waiting = next(iter(turn.waiting_calls), None)
-        approved = None if waiting is None else self._confirm(waiting)
-        if waiting is None or approved is None:
-            return False
-        answer = Approve(call_id=waiting.call_id, approved=approved)
-        with suppress(NotAwaitingApproval):  # Another client answered in the meantime.
-            call(self._portal, self._service.approve(self._caller, turn.continuation_id, answer))
-        return True
+    def answer(self, turn: ContinuationShown, approved: bool) -> ContinuationShown:
+        """Approve or deny all waiting calls of a turn, and follow it. Return its state."""
+        for waiting in turn.waiting_calls:
+            given = Approve(call_id=waiting.call_id, approved=approved)
+            with suppress(NotAwaitingApproval):  # Another client answered in the meantime.
+                call(self._portal, self._service.approve(self._caller, turn.continuation_id, given))
+        return self.follow(turn.session_id, turn.continuation_id)
+
+    def ask_and_follow(self, turn: ContinuationShown) -> ContinuationShown:
+        """Ask for the approval of a turn, and follow the turn if there is an answer. Return its state."""
+        approved = self._confirm(turn)
+        return turn if approved is None else self.answer(turn, approved)

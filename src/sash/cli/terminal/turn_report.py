@@ -6,7 +6,7 @@ import typer
 
 from sash.app.schemas import ContinuationShown
 from sash.cli.exit_codes import turn_exit_code
-from sash.cli.terminal.approval_question import describe_waiting_call
+from sash.cli.terminal.approval_question import print_question
 from sash.cli.terminal.citation_lines import list_notes
 from sash.cli.terminal.console import make_console, print_json, print_text, strip_controls
 from sash.values.codec import adapter
@@ -38,8 +38,7 @@ def _explain(turn: ContinuationShown, interruption: Interrupted) -> None:
     if turn.error is not None:
         print_text(err, f"error: {turn.error.message}", "red")
     elif turn.status == "awaiting_approval":
-        for call in turn.waiting_calls:
-            print_text(err, describe_waiting_call(call))
+        print_question(err, turn)
         print_text(err, f"The turn waits for your approval: {resume} asks for it in a terminal.")
     elif turn.status == "interrupted":
         cause = f" ({interruption.message})" if interruption.message else ""

@@ -12,6 +12,7 @@ from rich.text import Text
 from sash.app.schemas import ContinuationShown
 from sash.cli.terminal.citation_lines import list_notes
 from sash.cli.terminal.console import one_line, pick_symbol, strip_controls
+from sash.cli.terminal.folded_lines import fold_action, fold_result
 from sash.cli.terminal.tables import format_cost
 from sash.values.continuations import Action
 from sash.values.steps import (
@@ -36,9 +37,13 @@ _OUTCOMES = {
 
 
 class TurnView:
-    """Shows turns one after the other. With `shows_text=False` it shows steps and no text of the model."""
+    """Shows turns one after the other. With `shows_text=False` it shows steps and no text of the model.
 
-    def __init__(self, console: Console, *, shows_text: bool = True) -> None:
+    With `is_verbose` it shows the exact calls and results of tools, else one short line for each call.
+    """
+
+    def __init__(self, console: Console, *, shows_text: bool = True, is_verbose: bool = False) -> None:
+        self.is_verbose = is_verbose
         self._console = console
         self._shows_text = shows_text
         self._partial_text = ""
@@ -97,17 +102,13 @@ class TurnView:
                 if content and self._shows_text:
                     self.show_answer(content)
             case ToolCall():
-                self._print_dim(
-                    pick_symbol(self._console, "→", ">"), f"{body.name} {_in_words(body.arguments)}"
-                )
+                if self.is_verbose:
+                    arrow = pick_symbol(self._console, "→", ">")
+                    self._print_dim(arrow, f"{body.name} {_in_words(body.arguments)}")
             case ToolResult():
-                # `show_actions` prints at the end of the turn why an action was not done.
-                if not (self._shows_text and _is_undone(body)):
-                    content = f"{body.name} {_in_words(body.content)}"
-                    shown = _describe_action(body.action) if body.action is not None else content
-                    self._print_dim(pick_symbol(self._console, "←", "<"), shown)
-            case Recalled(query=query):
-                self._print_dim(pick_symbol(self._console, "←", "<"), f"recalled: {', '.join(query)}")
+                self._show_result(body)
+            case Recalled():
+                self._show_recalled(body)
             case AnswerSentBack():
                 self._print_dim(
                     "!", "the answer claims an action that no tool performed: the model is asked again"
@@ -117,11 +118,30 @@ class TurnView:
             case Interrupted(message=message):
                 self._print_dim("!", f"interrupted {message or ''}")
 
-    def show_actions(self, turn: ContinuationShown) -> None:
+    def _show_result(self, result: ToolResult) -> None:
+        """Print the result of a tool call. `show_actions` prints at the end what was not done, and why."""
+        action = result.action
+        if self.is_verbose:
+            if not (self._shows_text and _is_undone(result)):
+                shown = _describe_action(action) if action else f"{result.name} {_in_words(result.content)}"
+                self._print_dim(pick_symbol(self._console, "←", "<"), shown)
+        elif action is None or _is_verified(action):
+            self._print_folded(fold_result(result))
+        elif not self._shows_text:
+            self._print_folded(f"{fold_result(result)}: {self._judge(action)[2]}")
+
+    def _show_recalled(self, recalled: Recalled) -> None:
+        if self.is_verbose:
+            self._print_dim(pick_symbol(self._console, "←", "<"), f"recalled: {', '.join(recalled.query)}")
+        else:
+            self._print_folded("recalled earlier messages")
+
+    def show_actions(self, turn: ContinuationShown, *, with_done: bool = False) -> None:
         """Print the actions of a turn, and whether their effect was verified.
 
-        For an action that was not done, print the reason, unless the user refused the action or the answer
-        is the reason.
+        Without `is_verbose` this leaves out the actions that have a line of their own already, because they
+        are done and verified. `with_done` prints them again. With `is_verbose` an action that was not done
+        has its reason, unless the user refused the action or the answer is the reason.
         """
         refused = {
             step.body.call_id
@@ -130,11 +150,19 @@ class TurnView:
         }
         answer = turn.response.final_message if turn.response is not None else ""
         for result, action in find_actions(turn):
+            if _is_verified(action) and not (self.is_verbose or with_done):
+                continue
             mark, style, words = self._judge(action)
-            if _is_undone(result) and result.call_id not in refused and result.content != answer:
+            if (
+                self.is_verbose
+                and _is_undone(result)
+                and result.call_id not in refused
+                and result.content != answer
+            ):
                 words = one_line(result.content, MAX_LINE_CHARS)
             line = Text(f"  {mark} ", style=style)
-            line.append(_describe_action(action)).append(f"  {words}", style=style)
+            described = _describe_action(action) if self.is_verbose else fold_action(action, result.content)
+            line.append(described).append(f"  {words}", style=style)
             self._console.print(line, soft_wrap=True)
 
     def show_end(self, turn: ContinuationShown) -> None:
@@ -148,7 +176,7 @@ class TurnView:
             self._console.print(Text(strip_controls(words), style=style), soft_wrap=True)
         self.show_actions(turn)
         if turn.response is not None:
-            for label, note in list_notes(turn.response):
+            for label, note in list_notes(turn.response, with_ids=self.is_verbose):
                 self._console.print(Text(f"  {label}: {note}", style="dim"), soft_wrap=True)
         if turn.stats is not None:
             self._console.print(Text(f"  {_describe_cost(turn)}", style="dim"), soft_wrap=True)
@@ -162,6 +190,9 @@ class TurnView:
         self.end_line()
         line = Text(f"  {mark} {one_line(text, MAX_LINE_CHARS)}", style="dim")
         self._console.print(line, soft_wrap=True)
+
+    def _print_folded(self, text: str) -> None:
+        self._print_dim(pick_symbol(self._console, "·", "-"), text)
 
     def _judge(self, action: Action) -> tuple[str, str, str]:
         """Return the symbol, the style and the words for the outcome of an action."""
@@ -187,6 +218,10 @@ def find_actions(turn: ContinuationShown) -> list[tuple[ToolResult, Action]]:
 def _is_undone(result: ToolResult) -> bool:
     """Return True if the result reports an action that failed, was denied or is uncertain."""
     return result.action is not None and result.action.outcome in ("failed", "denied", "unknown")
+
+
+def _is_verified(action: Action) -> bool:
+    return action.outcome == "done" and action.verified is True
 
 
 def _describe_action(action: Action) -> str:
@@ -231,7 +266,7 @@ def _state(value: Any) -> str:
 def _describe_cost(turn: ContinuationShown) -> str:
     assert turn.stats is not None
     seconds = f"{turn.stats.duration_ms / 1000:.1f} s"
-    if turn.stats.local_turns:
+    if not turn.stats.total_tokens:
         return f"no model · {seconds}"
     parts = (f"{turn.stats.total_tokens:,} tokens", format_cost(turn.stats.cost_usd), seconds)
     return " · ".join(filter(None, parts))

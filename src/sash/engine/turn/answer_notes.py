@@ -23,9 +23,11 @@ class AnswerNotes:
 
 
 def write_notes(
-    answer: Answer, progress: Progress, language: str | None, index: HomeIndex | None
+    answer: Answer, progress: Progress, language: str | None, index: HomeIndex | None, asked: str = ""
 ) -> AnswerNotes:
     """Return the notes for the answer that ends a turn. `index` is None without a home.
+
+    `asked` is the message of the user.
 
     The follow-ups are in the user's `language`, or in that of the home if it is None.
     """
@@ -42,7 +44,7 @@ def write_notes(
         str(m["content"]) for m in progress.messages if m["role"] == "tool" and m["tool_call_id"] in denied
     ]
     language = language or (index.language if index is not None else "en")
-    follow_ups = suggest_follow_ups(language, parsed, progress.actions, chosen, denials)
+    follow_ups = suggest_follow_ups(language, parsed, progress.actions, chosen, denials, asked)
     return AnswerNotes(tuple(map(_redact, chosen)), tuple(map(redact, follow_ups)))
 
 

@@ -17,8 +17,10 @@ from sash.engine.foreign_code import run_foreign
 from sash.engine.grounding import asks_for_text, claim, is_question
 from sash.engine.parts import Parts
 from sash.engine.redaction import redact, redact_json
+from sash.engine.turn import fired_turn
 from sash.engine.turn.budget_sentences import describe_stop
 from sash.engine.turn.caller import find_place
+from sash.engine.turn.dialogue import SessionDialogue
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import Progress
 from sash.engine.turn.tool_calls import ToolCalls
@@ -27,12 +29,14 @@ from sash.engine.turn_tools import TurnTools
 from sash.engine.window_cache import CachedWindow
 from sash.errors import AnswerCutOff, ModelError
 from sash.home.reported_states import reports_present_state
-from sash.ports.intents import LocalCallResult, Utterance
+from sash.models.catalog import OFFLINE
+from sash.ports.intents import Utterance, make_local_answer
 from sash.ports.model import Answer, ModelRequest, collect
 from sash.ports.turns import Turn
 from sash.values.prompts import PartUse, PromptPart, PromptRecord, SentPrompts, hash_json
 from sash.values.stats import Bill
 from sash.values.steps import AnswerSentBack, Plan, ToolCall
+from sash.values.waiting_turns import FiredTurn
 
 # A message accepts an id of at most 256 characters, and a number may follow this one.
 MAX_CALL_ID_CHARS = 240
@@ -40,6 +44,8 @@ MAX_NAME_CHARS = 128
 MAX_SENTENCE_CHARS = 1000
 # An answer that was cut off is requested this many times more.
 MAX_RETRIES = 1
+# Seconds that a waiting turn which has fired waits for the home.
+HOME_WAIT_S = 30.0
 EMPTY_ANSWER = "The model has said nothing."
 
 _logger = logging.getLogger(__name__)
@@ -127,6 +133,8 @@ class Loop:
         """Return the next answer: from an intent (then without a bill) or from the model."""
         await self._journal.check()
         await self._parts.pacing.wait(self._session.owner)
+        if self._request.fired is not None:
+            return await self._follow(self._request.fired), None
         if not self._progress.has_model_call and (local := await self._understand()):
             return local, None
         if self._context is None:
@@ -194,12 +202,18 @@ class Loop:
         is_sentence = not self._request.attachments and len(self._request.message) <= MAX_SENTENCE_CHARS
         if self._session.is_task or not is_sentence:
             return None
-        messages = self._progress.transcript() if self._progress.tool_calls else ()
-        results = tuple(LocalCallResult(m["name"], m["content"]) for m in messages if m["role"] == "tool")
         tools = self._tools.registry.names if self._request.allow_tools else frozenset()
         area, language = find_place(self._session, self._request)
         utterance = Utterance(
-            self._request.message, self._session, tools, results, area, language, self._request.caller
+            self._request.message,
+            self._session,
+            tools,
+            self._progress.list_results(),
+            area,
+            language,
+            self._request.caller,
+            SessionDialogue(self._parts.store, self._continuation, self._session, self._parts.notes),
+            has_model=self._parts.model_name(self._limits.model) != OFFLINE,
         )
         for intents in self._parts.intents:
             try:
@@ -208,6 +222,25 @@ class Loop:
             except Exception as error:
                 _logger.warning("%s failed: %s", type(intents).__name__, redact(str(error)))
         return None
+
+    async def _follow(self, fired: FiredTurn) -> Answer:
+        """Return the tool calls of a waiting turn that has fired, and after them the report to the user.
+
+        The decision whether they are made is a step of the turn, so a resumed turn does not decide again.
+        """
+        parts, progress, turn = self._parts, self._progress, fired.turn
+        if progress.fired is None:
+            if turn.needs_home and parts.home is not None:
+                await parts.home.wait_briefly(HOME_WAIT_S)  # After a restart it may still be connecting.
+            step = fired_turn.decide(fired, parts.find_index(), parts.clock.now())
+            self._journal.write(step)
+        else:
+            step = progress.fired
+        if step.outcome == "due" and turn.calls and not progress.plans:
+            return fired_turn.make_calls(turn)
+        now = parts.clock.now().astimezone(parts.local_time.zone)
+        _, language = find_place(self._session, self._request)
+        return make_local_answer(fired_turn.write_report(turn, step, progress, now, language))
 
     async def _plan(self, answer: Answer, bill: Bill | None) -> None:
         """Write the answer as a `Plan` step, and a `ToolCall` step for each of its tool calls.

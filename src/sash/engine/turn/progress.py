@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from sash.ports.intents import LocalCallResult
 from sash.ports.prompt import prepend_context
 from sash.ports.tools import ActionOutcome
 from sash.values.citations import TurnCitation
@@ -25,6 +26,7 @@ from sash.values.steps import (
     StepBody,
     ToolCall,
     ToolResult,
+    WaitingTurnFired,
 )
 
 NOT_TRUE = (
@@ -69,7 +71,7 @@ class Progress:
     `home_changes` is text that stands before the user's message. `sent_back` is an answer that was not true:
     the model sees it with the reason, and the user does not. `reserved_usd` is the maximum cost of the model
     call that is running. `open_bill` is the bill of an answer that no step has yet. With `has_reset`, the end
-    of the turn evicts all earlier turns.
+    of the turn evicts all earlier turns. `fired` says what a waiting turn that became this turn may do.
     """
 
     messages: list[dict[str, Any]] = field(default_factory=list)
@@ -89,6 +91,7 @@ class Progress:
     reserved_usd: float = 0.0
     open_bill: Bill | None = None
     has_reset: bool = False
+    fired: WaitingTurnFired | None = None
 
     @classmethod
     def from_steps(cls, question: Any, steps: tuple[Step, ...]) -> "Progress":
@@ -152,6 +155,18 @@ class Progress:
             ordered.insert(index, message)
         return ordered
 
+    def list_results(self) -> tuple[LocalCallResult, ...]:
+        """Return the results of the turn's tool calls, with the arguments of the calls."""
+        if not self.tool_calls:
+            return ()
+        messages = self.transcript()
+        calls = {call["id"]: call["function"] for each in messages for call in each.get("tool_calls", ())}
+        return tuple(
+            LocalCallResult(each["name"], each["content"], calls[each["tool_call_id"]]["arguments"])
+            for each in messages
+            if each["role"] == "tool"
+        )
+
     def prompt(self) -> list[dict[str, Any]]:
         """Return the turn's messages for the model. An answer that was sent back is among them."""
         messages = self.transcript()
@@ -214,6 +229,8 @@ class Progress:
                 call.approval, call.is_approval_written = body, True
             case ApprovalGiven(call_id, approved):
                 self.open_calls[call_id].approved = approved
+            case WaitingTurnFired():
+                self.fired = body
 
     def list_under_way(self) -> list[str]:
         """Return the names of the tools whose calls have begun, or may have begun before a crash."""

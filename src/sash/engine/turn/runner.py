@@ -13,7 +13,7 @@ from sash.engine.budget import SpendingTurn, TurnBudget
 from sash.engine.ceiling import find_limits
 from sash.engine.fixed_model import keep_fixed_model
 from sash.engine.parts import Parts
-from sash.engine.redaction import redact, redact_step
+from sash.engine.redaction import redact, redact_json, redact_step
 from sash.engine.turn.answer_notes import write_notes
 from sash.engine.turn.caller import find_place
 from sash.engine.turn.journal import Journal
@@ -189,8 +189,10 @@ class TurnRunner:
         session, add = turn.session, partial(add_messages, parts, is_reset=progress.has_reset)
         change = await add(session, window, turn.continuation, messages, tags)
         steps = await self.journal.take_unwritten()
-        _, language = find_place(session, turn.continuation.request)
-        notes = write_notes(replace(answer, content=text), progress, language, parts.find_index())
+        request = turn.continuation.request
+        _, language = find_place(session, request)
+        index = parts.find_index()
+        notes = write_notes(replace(answer, content=text), progress, language, index, request.message)
         end = TurnEnd(
             "completed",
             (*steps, Finished(text, answered.stopped_by, answered.bill)),
@@ -201,6 +203,7 @@ class TurnRunner:
                 follow_ups=notes.follow_ups,
                 actions=tuple(progress.actions),
                 stopped_by=answered.stopped_by,
+                topic=redact_json(answer.topic) if answer.topic else None,
             ),
             artifacts=tuple(progress.artifacts),
             messages=change.messages,

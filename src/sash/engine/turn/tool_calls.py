@@ -8,6 +8,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from typing import Any
 
@@ -18,12 +19,16 @@ from sash.engine.nested_turns import calling
 from sash.engine.parts import Parts
 from sash.engine.policy import Verdict, find_entry, judge
 from sash.engine.redaction import MARK, redact
+from sash.engine.turn.activities import describe_activity
+from sash.engine.turn.caller import find_place
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import OpenCall, Progress
 from sash.engine.turn_tools import TurnTools
-from sash.errors import InvalidInput, OutcomeUnknown, SashError
+from sash.errors import HomeUnavailable, InvalidInput, OutcomeUnknown, SashError
 from sash.ports.tools import (
     DENIED_BY_USER,
+    HELD_BACK,
+    RATE_LIMIT,
     ActionOutcome,
     ServiceUse,
     ToolContext,
@@ -89,6 +94,7 @@ class ToolCalls:
         else:
             actions = [call for call in calls if self._is_action(call)]
             reads = [self._run_call(call) for call in calls if call not in actions]
+            actions = await self._hold_back(actions)
             await _run_parallel([*reads, self._run_in_order(actions)])
         unanswered = self._progress.open_calls.values()
         if not unanswered:
@@ -115,6 +121,34 @@ class ToolCalls:
     def _is_action(self, call: OpenCall) -> bool:
         spec = self._tools.specs.get(call.name)
         return spec is not None and spec.action
+
+    async def _hold_back(self, calls: list[OpenCall]) -> list[OpenCall]:
+        """Return the actions to run: if the policy denies a part of a sentence, only that part, to refuse it.
+
+        So several commands are all done, or none. A model plans its calls one by one, and reads each result.
+        """
+        if len(calls) < 2 or self._progress.has_model_call or self._progress.actions:
+            return calls
+        denied = [call for call in calls if await self._is_denied(call)]
+        if not denied:
+            return calls
+        for call in calls:
+            if call not in denied:
+                spec = self._tools.specs[call.name]
+                action = _make_action(spec, call, json.loads(call.arguments), "denied", ActionOutcome(None))
+                self._write_result(call, f"not done: {HELD_BACK}", action)
+        return denied
+
+    async def _is_denied(self, call: OpenCall) -> bool:
+        """Return True if the policy denies an action, whatever the user says."""
+        spec = self._tools.specs[call.name]
+        context = self._make_context(call, [])
+        try:
+            arguments = self._tools.arguments(spec, call.arguments)
+            uses = tuple(await run_foreign(spec.uses(arguments, context))) if spec.uses else ()
+        except Exception:
+            return False  # The call itself reports the problem.
+        return judge(uses or (ServiceUse(spec.name),), self._session.policy, self._operator).what == "deny"
 
     async def _run_in_order(self, calls: list[OpenCall]) -> None:
         for call in calls:
@@ -159,7 +193,9 @@ class ToolCalls:
             self._write_result(call, f"failed: {verdict.reason}", checked.action("failed"))
             return
         if spec.action:
-            _logger.warning("session %s: %s was not done: %s", self._session.id, spec.name, verdict.reason)
+            # A person who says no is nothing to look into. What the policy denies may be a wrong setting.
+            level = logging.INFO if call.approved is False else logging.WARNING
+            _logger.log(level, "session %s: %s was not done: %s", self._session.id, spec.name, verdict.reason)
         self._write_result(call, f"not done: {verdict.reason}", checked.action("denied"))
 
     def _write_unknown(
@@ -201,7 +237,16 @@ class ToolCalls:
             else:
                 self._write_result(call, text, checked.action("failed"))
         else:
-            call.approval = ApprovalRequested(call.id, call.name, reason, would)
+            _, language = find_place(self._session, self._continuation.request)
+            call.approval = ApprovalRequested(
+                call.id, call.name, reason, would, language or self._find_home_language()
+            )
+
+    def _find_home_language(self) -> str | None:
+        """Return the language of the home, or None while it is not connected."""
+        with suppress(HomeUnavailable):
+            return self._parts.home.index.language if self._parts.home is not None else None
+        return None
 
     async def _is_as_approved(self, checked: "_CheckedCall") -> bool:
         """Return True if the effect of the call is still the approved effect.
@@ -226,6 +271,7 @@ class ToolCalls:
         def on_cut_off(observe: Callable[[], ActionOutcome]) -> None:
             call.observe = observe
 
+        area, language = find_place(self._session, self._continuation.request)
         return ToolContext(
             self._session,
             self._continuation.id,
@@ -236,6 +282,8 @@ class ToolCalls:
             call.planned_at if call.is_suspect else None,
             on_cut_off,
             self._continuation.request.caller,
+            area,
+            language,
         )
 
     async def _judge(self, checked: "_CheckedCall") -> Verdict:
@@ -277,7 +325,7 @@ class ToolCalls:
             return Verdict(
                 "deny",
                 f"there were {limit} actions within the last minute, and no more are "
-                "allowed (max_actions_per_minute): wait, and ask the user whether this is really wanted",
+                f"allowed ({RATE_LIMIT}): wait, and ask the user whether this is really wanted",
             )
         if runs:
             call.allowed_by = find_entry(uses, self._session.policy)
@@ -295,7 +343,7 @@ class ToolCalls:
             if checked.call.planned_at is not None:
                 # The call was on the disk before. A cancel may have come between the claim and this moment.
                 await self._journal.check_lease()
-        self._journal.report_progress(f"Calling {checked.spec.name}")
+        self._journal.report_progress(describe_activity(checked.spec.name))
         await self._make(checked)
         if runs_once:
             await self._journal.flush()

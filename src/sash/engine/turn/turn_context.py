@@ -1,12 +1,14 @@
 """The context of one turn: the session's prompt, with recalled turns, changes of the home and hints."""
 
 import logging
+from collections.abc import Sequence
 from datetime import timedelta
 
+from sash.engine.automatic_recall import recall_for
 from sash.engine.context import Context, hints_text
 from sash.engine.parts import Parts
-from sash.engine.recall import RecalledTurn, find_missing, recall_rare, render
-from sash.engine.turn.caller import describe_caller
+from sash.engine.recall import OldMessages, QuestionContext, RecalledMessage, group_by_turn, render
+from sash.engine.turn.caller import describe_caller, find_place
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import Progress
 from sash.engine.turn_tools import TurnTools
@@ -14,7 +16,6 @@ from sash.engine.window_cache import CachedWindow
 from sash.errors import HomeUnavailable, SashError
 from sash.home.briefing import MAX_CHANGED_TOKENS, describe_changes
 from sash.memory.digest import DIGEST_TOKENS
-from sash.memory.words import extract_stems
 from sash.ports.turns import Turn
 from sash.values.citations import MAX_TEXT_CHARS, TurnCitation, shorten
 from sash.values.owner_notes import OwnerNotes
@@ -23,9 +24,9 @@ from sash.values.steps import HomeChanged, Recalled
 
 # A message that is answered this much later is shown with the current time.
 LATE = timedelta(minutes=5)
-# Recalled turns get at most the window's tokens divided by this number.
-PART_FOR_RECALL = 12
-MAX_RECALLED = 2
+# Recalled messages get at most so many tokens, and at most the window's tokens divided by `PART_FOR_RECALL`.
+MAX_RECALL_TOKENS = 400
+PART_FOR_RECALL = 10
 # Searches for entities and earlier turns read this much of a message.
 MAX_QUERY_CHARS = 4000
 
@@ -122,7 +123,7 @@ class TurnContext:
         if window.briefing is None:
             window.briefing = parts.brief_home(self._session, self._query)
         elif news := describe_changes(index, window.briefing, self._query):
-            step = HomeChanged(f"In the house, since you were told last:\n{news}")
+            step = HomeChanged(f"In the home, since the last message:\n{news}")
             self._journal.write(step)
         return ""
 
@@ -134,36 +135,41 @@ class TurnContext:
         return f"It is now {self._parts.local_time.format(now)}."
 
     async def _recall(self) -> None:
-        """Write a step with evicted turns that contain words of the message which the window lacks."""
+        """Write a step with the evicted messages that the message clearly needs and the window lacks."""
         parts, session, window = self._parts, self._session, self._window.window
         if not window.evicted_count or self._progress.recalled is not None:
             return
-        unknown = find_missing(extract_stems(self._query), self._window.texts.values())
-        if not unknown and parts.embedder is None:
-            return
+        limit = (window.limits.max_tokens or DIGEST_TOKENS) // PART_FOR_RECALL
+        now = parts.clock.now().astimezone(parts.local_time.zone)
+        names = tuple({message.name for message in window if message.name})
         try:
-            found = await recall_rare(
-                parts.store, session.owner, session.id, self._query, unknown, parts.embedder
+            question, found = await recall_for(
+                OldMessages(parts.store, session.owner, session.id, parts.embedder),
+                self._query,
+                QuestionContext(now, find_place(session, self._continuation.request)[1], names),
+                tuple(self._window.texts.values()),
+                parts.counter.count_text,
+                min(MAX_RECALL_TOKENS, limit),
             )
         except SashError as error:
             _logger.warning("recall failed: %s", error.message)
             return
-        limit = (window.limits.max_tokens or DIGEST_TOKENS) // PART_FOR_RECALL
-        text, shown = render(
-            found[:MAX_RECALLED], unknown, parts.counter.count_text, limit, parts.local_time.zone
+        if not found:
+            return
+        said = render(found, parts.local_time.zone)
+        self._journal.write(
+            Recalled(
+                question.asked,
+                tuple(each.stored.message.id for each in found),
+                f"From earlier in this conversation, word for word:\n{said}",
+                tuple(map(_cite_turn, group_by_turn(found))),
+                tuple(round(each.score, 3) for each in found),
+            )
         )
-        if text:
-            message_ids = tuple(m.message.id for turn in shown for m in turn.messages)
-            text = f"From earlier in this conversation, word for word:\n{text}"
-            turns = tuple(_cite_turn(turn) for turn in shown)
-            self._journal.write(Recalled(tuple(unknown), message_ids, text, turns))
 
 
-def _cite_turn(turn: RecalledTurn) -> TurnCitation:
+def _cite_turn(turn: Sequence[RecalledMessage]) -> TurnCitation:
     """Return a recalled turn as a source: its time, and the first words of its messages."""
-    said = [
-        stored.message for stored in turn.messages if stored.message.role != "tool" and stored.message.text
-    ]
-    first = turn.messages[0].message
-    text = " / ".join(message.text[:MAX_TEXT_CHARS] for message in said)
-    return TurnCitation(first.timestamp, shorten(text), first.id)
+    messages = [each.stored.message for each in turn]
+    text = " / ".join(message.text[:MAX_TEXT_CHARS] for message in messages)
+    return TurnCitation(messages[0].timestamp, shorten(text), messages[0].id)

@@ -23,6 +23,7 @@ from sash.ports.home import (
     State,
     StateChanged,
 )
+from sash.values.state_words import name_on_off
 
 Json = dict[str, Any]
 
@@ -118,8 +119,11 @@ def read_layout(raw: Registries, states: dict[str, State]) -> Layout:
     entries = {entry["entity_id"]: entry for entry in raw.entities}
     ids = [entity_id for entity_id, entry in entries.items() if not entry.get("disabled_by")]
     ids += [entity_id for entity_id in states if entity_id not in entries]
+    labels = _collect_labels(raw)
     entities = tuple(
-        _read_entity(entity_id, entries.get(entity_id, {}), states.get(entity_id), devices, raw.exposed)
+        _read_entity(
+            entity_id, entries.get(entity_id, {}), states.get(entity_id), devices, labels, raw.exposed
+        )
         for entity_id in ids
     )
     areas = tuple(
@@ -136,6 +140,7 @@ def read_layout(raw: Registries, states: dict[str, State]) -> Layout:
         dependents=tuple(find_dependents(entities, states, raw.configs, lookup)),
         language=str(raw.config.get("language") or "en"),
         time_zone=raw.config.get("time_zone") or None,
+        temperature_unit=str((raw.config.get("unit_system") or {}).get("temperature") or "°C"),
     )
 
 
@@ -156,23 +161,43 @@ def _read_devices(raw: list[Json]) -> dict[str, Device]:
     }
 
 
+def _collect_labels(raw: Registries) -> dict[str, frozenset[str]]:
+    """Return the labels of areas and devices by their ids. A device also has the labels of its parent."""
+    labels = {area["area_id"]: frozenset(area.get("labels") or ()) for area in raw.areas}
+    own = {device["id"]: frozenset(device.get("labels") or ()) for device in raw.devices}
+    for device in raw.devices:
+        parent_id = device.get("parent_device_id") or ""
+        labels[device["id"]] = own[device["id"]] | own.get(parent_id, frozenset())
+    return labels
+
+
 def _read_entity(
     entity_id: str,
     entry: Json,
     state: State | None,
     devices: dict[str, Device],
+    labels: dict[str, frozenset[str]],
     exposed: Collection[str] | None,
 ) -> Entity:
     device = devices.get(entry.get("device_id") or "")
+    area_id = entry.get("area_id") or (device.area_id if device else None)
+    places = (area_id, device.id if device else None)
     attributes = state.attributes if state else {}
     device_class = entry.get("device_class") or attributes.get("device_class") or ""
     return Entity(
         id=entity_id,
         name=str(attributes.get("friendly_name") or _registered_name(entity_id, entry, device)),
-        area_id=entry.get("area_id") or (device.area_id if device else None),
+        area_id=area_id,
         device_id=entry.get("device_id"),
         aliases=_read_aliases(entry),
-        labels=tuple(sorted(entry.get("labels") or ())),
+        labels=tuple(
+            sorted(
+                {
+                    *(entry.get("labels") or ()),
+                    *(each for place in places for each in labels.get(place or "", ())),
+                }
+            )
+        ),
         exposed=is_exposed(entity_id, entry, str(device_class), exposed),
         platform=str(entry.get("platform") or ""),
     )
@@ -307,11 +332,14 @@ def read_logbook(raw: Iterable[Json], states: dict[str, State], users: dict[str,
         state = states.get(entity_id)
         return str(state.attributes.get("friendly_name") or entity_id) if state else entity_id
 
+    def find_user(item: Json) -> str:
+        return users.get(item.get("context_user_id") or "", "")
+
     def cause(item: Json) -> str:
+        by = f" by {user}" if (user := find_user(item)) else ""
         if item.get("context_name"):
-            return ", ".join(filter(None, (item["context_name"], item.get("context_message"))))
-        user = users.get(item.get("context_user_id") or "", "")
-        by = f" by {user}" if user else ""
+            parts = (item["context_name"], item.get("context_message"), by.strip())
+            return ", ".join(filter(None, parts))
         if item.get("context_service"):
             return f"{item.get('context_domain')}.{item['context_service']}{by}"
         if item.get("context_entity_id"):
@@ -323,17 +351,23 @@ def read_logbook(raw: Iterable[Json], states: dict[str, State], users: dict[str,
         LogbookEntry(
             at=_read_time(item["when"]),
             name=str(item.get("name") or name(item.get("entity_id") or "")),
-            message=str(item.get("message") or _describe_state(str(item.get("state")))),
+            message=str(item.get("message") or _describe_state(item, states)),
             entity_id=item.get("entity_id"),
             cause=cause(item),
             cause_id=item.get("context_entity_id"),
+            user=find_user(item),
         )
         for item in sorted(raw, key=lambda item: float(item["when"]))
     ]
 
 
-def _describe_state(state: str) -> str:
-    return f"turned {state}" if state in ("on", "off") else f"changed to {state}"
+def _describe_state(item: Json, states: dict[str, State]) -> str:
+    """Return a message such as "turned on", or "changed to open" for a window."""
+    entity_id, state = str(item.get("entity_id")), str(item.get("state"))
+    known = states.get(entity_id)
+    device_class = str(known.attributes.get("device_class") or "") if known else ""
+    named = name_on_off(state, entity_id.partition(".")[0], device_class)
+    return f"turned {named}" if named in ("on", "off") else f"changed to {named}"
 
 
 def read_log(raw: Iterable[Json]) -> list[LogRecord]:

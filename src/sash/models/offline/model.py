@@ -1,86 +1,61 @@
-"""The offline model: deterministic, free, without a key and without a network.
+"""The offline model: it answers if nothing was understood, without a key and without a network.
 
-It answers questions about the conversation and the home from the results of the tools in the request. It
-refuses everything else, because that needs a language model. It never changes the home.
+It understands no sentences. The intents do that before any model is asked. If a sentence got as far as a tool
+call that was refused or failed, it says so.
 """
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 
 from sash.models.catalog import OFFLINE
-from sash.models.offline.answers import AnswerInput, compose_answer
-from sash.models.offline.entity_matching import find_missing_names, select_entities
-from sash.models.offline.phrases import UNAVAILABLE, WRITTEN_PHRASES, choose_phrases
-from sash.models.offline.recollections import is_answered_by_fact
-from sash.models.offline.sentence import (
-    PUNCTUATION,
-    Sentence,
-    extract_names,
-    find_entity_id,
-    is_about_speaker,
-    parse_sentence,
-    read_hours,
-)
-from sash.models.offline.spoken_phrases import SPOKEN_PHRASES
-from sash.models.offline.tool_output import ToolOutput, get_entities, get_found_entities, read_outputs
+from sash.models.offline.phrases import Phrases, choose_phrases
 from sash.ports.intents import NOT_UNDERSTOOD
-from sash.ports.model import (
-    Delta,
-    Model,
-    ModelRequest,
-    Stop,
-    TextDelta,
-    ToolCallDelta,
-    Usage,
-    extract_text,
-)
-from sash.ports.prompt import split_time
+from sash.ports.model import Delta, Model, ModelRequest, Stop, TextDelta, Usage
+from sash.ports.tools import DENIED_BY_USER
 
-# A longer sentence is not understood anyway, and would occupy the event loop.
-MAX_SENTENCE_CHARS = 400
-# The runtime cuts results of more than a few kilobytes, so each call asks for little.
-MAX_FOUND = 30
-MAX_READ = 10
-MAX_BATTERIES = 25
-MAX_HISTORIES = 8
-MAX_ENTRIES = 40
-MAX_DIAGNOSES = 3
+# A model that may call one of these tools serves a home.
+_HOME_TOOLS = frozenset({"call_service", "get_states", "search_index"})
+_NOT_DONE, _FAILED = "not done: ", "failed: "
+_MAY_NOT_ACT = "I am not allowed"
 
 
-class _ToolCall(NamedTuple):
-    name: str
-    arguments: dict[str, Any]
+class _Output(NamedTuple):
+    """The result of a tool: parsed JSON, or the text itself if it is not JSON."""
+
+    tool: str
+    value: Any
 
 
 class OfflineModel(Model):
-    """A model without a network. It parses plain sentences and calls reading tools to answer them.
+    """A model without a network. It says that a sentence was not understood, or why a tool did nothing.
 
-    `is_spoken` gives short answers for a voice, and names settings as Home Assistant shows them.
+    `is_spoken` gives shorter answers for a voice.
     """
 
     name = OFFLINE
 
     def __init__(self, *, is_spoken: bool = False) -> None:
-        self._phrases = SPOKEN_PHRASES if is_spoken else WRITTEN_PHRASES
+        self._is_spoken = is_spoken
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
-        turn = _get_turn(request.messages)
-        time, text = split_time(extract_text(turn[0]))
-        sentence, outputs = parse_sentence(text[:MAX_SENTENCE_CHARS]), read_outputs(turn)
-        outputs = [output for output in outputs if output.value != NOT_UNDERSTOOD]
-        tools = frozenset(tool["function"]["name"] for tool in request.tools)
-        call = _plan_call(sentence, outputs, tools)
-        if call is not None and call.name in tools:
-            yield ToolCallDelta(0, f"offline-{len(outputs) + 1}", call.name, json.dumps(call.arguments))
-            yield Usage(model=OFFLINE)
-            yield Stop("tool_calls")
-            return
-        earlier = [m for m in request.messages[: -len(turn)] if m["role"] in ("user", "assistant")]
-        given = AnswerInput(sentence, outputs, turn[0]["content"], time, earlier, tools)
-        yield TextDelta(compose_answer(given, choose_phrases(request.messages, self._phrases)))
-        yield Usage(model=OFFLINE)
+        yield TextDelta(self._answer(request))
+        yield Usage(model=OFFLINE, is_free=True)
         yield Stop("stop")
+
+    def _answer(self, request: ModelRequest) -> str:
+        phrases = choose_phrases(request.messages)
+        asked, *others = _get_turn(request.messages)
+        outputs = [output for output in map(_read_output, others) if output is not None]
+        if outputs and (text := _report(outputs[-1], phrases)):
+            return text
+        if _has_media(asked["content"]):
+            return phrases.cannot_see_media
+        if self._is_spoken:
+            return phrases.not_understood
+        tools = {tool["function"]["name"] for tool in request.tools}
+        hint = phrases.home_hint if tools & _HOME_TOOLS else phrases.hint
+        return f"{phrases.not_understood} {hint}"
 
 
 def _get_turn(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -89,115 +64,38 @@ def _get_turn(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return messages[start_index:]
 
 
-def _plan_call(sentence: Sentence, outputs: list[ToolOutput], tools: frozenset[str]) -> _ToolCall | None:
-    """Return the next tool call for a sentence, or None if the results so far suffice."""
-    called = [output.tool for output in outputs]
-    if "call_service" in called or "undo_last_action" in called:
+def _read_output(message: dict[str, Any]) -> _Output | None:
+    """Return the result of a tool; None for other messages and for a tool that understood nothing."""
+    if message["role"] != "tool":
         return None
-    if is_about_speaker(sentence.text) and not called and "recall" in tools:
-        return _ToolCall("recall", {"query": sentence.text.strip(PUNCTUATION)})
-    if "recall" in called and (sentence.kind == "recall" or is_answered_by_fact(sentence, outputs)):
+    try:
+        value = json.loads(message["content"])
+    except ValueError:
+        value = message["content"]
+    return None if value == NOT_UNDERSTOOD else _Output(message["name"], value)
+
+
+def _has_media(content: Any) -> bool:
+    return not isinstance(content, str) and any(part["type"] != "text" for part in content)
+
+
+def _report(output: _Output, phrases: Phrases) -> str | None:
+    """Return what the last tool did, or why it did nothing. None if it only read something."""
+    if isinstance(output.value, str):
+        return _explain(output.value, phrases)
+    is_action = output.tool in ("call_service", "undo_last_action") and isinstance(output.value, dict)
+    if not is_action:
         return None
-    plan = _PLANS.get(sentence.kind)
-    return plan(sentence, [output for output in outputs if output.tool != "recall"]) if plan else None
+    if output.value.get("dry_run"):
+        return phrases.dry_run
+    verified = output.value.get("verified")
+    return phrases.done if verified else phrases.effect_not_seen if verified is False else phrases.unchecked
 
 
-def _plan_recall(sentence: Sentence, outputs: list[ToolOutput]) -> _ToolCall | None:
-    return _ToolCall("recall", {"query": sentence.subject})
-
-
-def _plan_unavailable(sentence: Sentence, outputs: list[ToolOutput]) -> _ToolCall | None:
-    return None if outputs else _search(sentence.subject, state=UNAVAILABLE)
-
-
-def _plan_batteries(sentence: Sentence, outputs: list[ToolOutput]) -> _ToolCall | None:
-    """Return a search for batteries, then a read of their levels, then the history of unavailable ones."""
-    if not outputs:
-        return _search(sentence.subject)
-    if len(outputs) == 1:
-        found = [e["entity_id"] for e in get_found_entities(outputs)]
-        return _ToolCall("get_states", {"entity_ids": found[:MAX_BATTERIES]}) if found else None
-    unavailable = [e["entity_id"] for e in get_entities(outputs[-1].value) if e.get("state") == UNAVAILABLE]
-    if len(outputs) > 2 or not unavailable:
-        return None
-    return _ToolCall("get_history", {"entity_ids": unavailable[:MAX_HISTORIES], "hours": 24 * 7})
-
-
-def _plan_logbook(sentence: Sentence, outputs: list[ToolOutput]) -> _ToolCall | None:
-    """Return a read of the logbook of the home, or of the entities that the sentence means."""
-    arguments: dict[str, Any] = {"hours": read_hours(sentence.text), "limit": MAX_ENTRIES}
-    if not extract_names(sentence.subject):
-        return None if outputs else _ToolCall("get_logbook", arguments)
-    if not outputs:
-        return _search(sentence.subject)
-    if len(outputs) > 1 or not (found := _select_matching(sentence, outputs)):
-        return None
-    entity_ids = [e["entity_id"] for e in found[:MAX_READ]]
-    return _ToolCall("get_logbook", arguments | {"entity_ids": entity_ids})
-
-
-def _plan_diagnosis(sentence: Sentence, outputs: list[ToolOutput]) -> _ToolCall | None:
-    """Return a diagnosis of the first entity that the sentence may mean, or of the next if it is healthy."""
-    if entity_id := find_entity_id(sentence.subject):
-        return None if outputs else _ToolCall("diagnose_entity", {"entity_id": entity_id})
-    if not outputs:
-        return _search(sentence.subject)
-    diagnoses = [output.value for output in outputs if output.tool == "diagnose_entity"]
-    are_healthy = all(isinstance(d, dict) and d.get("status") == "healthy" for d in diagnoses)
-    found = _select_matching(sentence, outputs)[:MAX_DIAGNOSES]
-    if are_healthy and len(diagnoses) < len(found):
-        return _ToolCall("diagnose_entity", {"entity_id": found[len(diagnoses)]["entity_id"]})
-    is_last_step = outputs[-1].tool == "diagnose_entity"
-    if sentence.kind == "why" and are_healthy and len(found) == 1 and is_last_step:
-        return _ToolCall("get_logbook", {"entity_ids": [found[0]["entity_id"]], "hours": 24})
-    return None
-
-
-def _plan_errors(sentence: Sentence, outputs: list[ToolOutput]) -> _ToolCall | None:
-    timeframe = {1: "1h", 24: "24h"}.get(read_hours(sentence.text), "7d")
-    return None if outputs else _ToolCall("analyze_errors", {"timeframe": timeframe})
-
-
-def _plan_order(sentence: Sentence, outputs: list[ToolOutput]) -> _ToolCall | None:
-    return None if outputs else _search(sentence.subject)
-
-
-def _plan_question(sentence: Sentence, outputs: list[ToolOutput]) -> _ToolCall | None:
-    """Return a search, then a read of the states that the search result lacks."""
-    if not outputs:
-        if entity_id := find_entity_id(sentence.subject):
-            return _ToolCall("get_states", {"entity_ids": [entity_id]})
-        return _search(sentence.subject)
-    if outputs[-1].tool != "search_index":
-        return None
-    found = select_entities(sentence.subject, get_found_entities(outputs))[:MAX_READ]
-    # A search result lacks the device class, which names the states of a binary sensor.
-    unread = [
-        e["entity_id"] for e in found if "state" not in e or e["entity_id"].startswith("binary_sensor.")
-    ]
-    return _ToolCall("get_states", {"entity_ids": unread}) if unread else None
-
-
-def _select_matching(sentence: Sentence, outputs: list[ToolOutput]) -> list[dict[str, Any]]:
-    """Return the entities that the sentence means; empty if the search found only similar ones."""
-    value = outputs[0].value
-    if not isinstance(value, dict) or find_missing_names(sentence, value):
-        return []
-    return select_entities(sentence.subject, get_entities(value))
-
-
-def _search(query: str, **filters: str) -> _ToolCall:
-    return _ToolCall("search_index", {"query": query, "limit": MAX_FOUND} | filters)
-
-
-_PLANS: dict[str, Callable[[Sentence, list[ToolOutput]], _ToolCall | None]] = {
-    "recall": _plan_recall,
-    "unavailable": _plan_unavailable,
-    "batteries": _plan_batteries,
-    "logbook": _plan_logbook,
-    "why": _plan_diagnosis,
-    "diagnosis": _plan_diagnosis,
-    "errors": _plan_errors,
-    "order": _plan_order,
-    "question": _plan_question,
-}
+def _explain(reason: str, phrases: Phrases) -> str | None:
+    """Return why a tool did nothing. The texts of tools are for a model, so they are not shown."""
+    if reason.startswith(_NOT_DONE):
+        if DENIED_BY_USER in reason:
+            return phrases.denied
+        return phrases.not_allowed if _MAY_NOT_ACT in reason else phrases.not_done
+    return phrases.failed if reason.startswith(_FAILED) else None

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, TypedDict
 
 from openai import AsyncAzureOpenAI, AsyncOpenAI
@@ -105,11 +106,8 @@ class Endpoint:
 
     def _create_client(self) -> AsyncOpenAI:
         """Create a client whose first request imports nothing more and asks the system for nothing."""
-        with pause_collection():
-            client = self._make_client()
-            _ = client.chat.completions, client.responses, client.embeddings, client.models
-            client.platform_headers()
-        return client
+        _import_all()
+        return _touch(self._make_client())
 
     def _make_client(self) -> AsyncOpenAI:
         key = self.api_key or NO_KEY
@@ -130,3 +128,17 @@ class Endpoint:
             max_retries=self.retries,
             http_client=self.http_client,
         )
+
+
+@cache
+def _import_all() -> None:
+    """Import what a client imports when it is created and at its first request, once per process."""
+    with pause_collection():
+        _touch(AsyncOpenAI(api_key=NO_KEY, base_url=OPENAI_URL))
+
+
+def _touch(client: AsyncOpenAI) -> AsyncOpenAI:
+    """Make a client create all that it creates late, and return it."""
+    _ = client.chat.completions, client.responses, client.embeddings, client.models
+    client.platform_headers()
+    return client

@@ -34,6 +34,7 @@ ARGUMENT_DESCRIPTIONS = {
     "instructions": "Who the agent is and how it speaks, instead of the server's own prompt.",
     "text": "The fact, or the text to pin, in one sentence.",
     "fact_id": "The id of a fact, from ha_agent_list_facts.",
+    "waiting_id": "The id of something that waits, from ha_agent_list_waiting.",
     "pin_id": "The id of a pin, from ha_agent_list_pins.",
     "entity_id": "An entity of the house, whose present state the agent is told in every turn.",
     "area": "The area of the house where the user is.",

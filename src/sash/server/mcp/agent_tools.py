@@ -20,6 +20,7 @@ from sash.server.mcp.agent_tool import agent_tool
 from sash.server.mcp.note_tools import NOTE_TOOLS
 from sash.server.mcp.tool import CallContext, Tool
 from sash.server.mcp.tool_outputs import SummaryList, summarize_sessions
+from sash.server.mcp.waiting_tools import WAITING_TOOLS
 from sash.values.requests import (
     MAX_TAGS,
     Approve,
@@ -157,12 +158,13 @@ async def start_session(context: CallContext, options: StartSession) -> SessionS
     "ha_agent_send_message",
     "Send a message",
     "Send a message to the agent in a session. Returns a continuation_id immediately; the agent works in "
-    "the background. Get the answer with ha_agent_await_continuation.",
+    "the background. Get the answer with ha_agent_await_continuation. If the agent has asked for an "
+    "approval, a yes or no answers it, and any other message drops the question.",
     is_destructive=True,
     is_open_world=True,
 )
 async def send_message(context: CallContext, message: SessionMessage) -> Acknowledged:
-    sent = await context.service.send_message(context.caller, message.session_id, message)
+    sent = await context.service.reply(context.caller, message.session_id, message)
     return Acknowledged(sent.id)
 
 
@@ -360,6 +362,7 @@ AGENT_TOOLS: tuple[Tool, ...] = (
     tag_message,
     end_session,
     reset_session,
+    *WAITING_TOOLS,
     *NOTE_TOOLS,
     fork_session,
     delete_session,

@@ -20,8 +20,8 @@ def make_home_tools(service: AgentService, home_wait_s: float) -> Iterator[Tool]
             spec.name,
             spec.name.replace("_", " ").capitalize(),
             spec.description,
-            _make_handler(spec.name, home_wait_s),
-            _add_session_id(spec),
+            _make_handler(spec, home_wait_s),
+            _add_session_id(spec) if spec.keeps_artifacts else {**spec.input_schema, "type": "object"},
             spec.output_schema,
             dict,
             is_read_only=True,
@@ -29,12 +29,12 @@ def make_home_tools(service: AgentService, home_wait_s: float) -> Iterator[Tool]
         )
 
 
-def _make_handler(name: str, home_wait_s: float) -> Handler:
+def _make_handler(spec: ToolSpec, home_wait_s: float) -> Handler:
     async def call_home_tool(context: CallContext, arguments: dict[str, Any]) -> Any:
-        session_id = arguments.pop("session_id", None)
+        session_id = arguments.pop("session_id", None) if spec.keeps_artifacts else None
         if not isinstance(session_id, str | None):
             raise InvalidInput("session_id must be a string, the id of a session")
-        call = partial(context.service.call_tool, context.caller, name, arguments, session_id)
+        call = partial(context.service.call_tool, context.caller, spec.name, arguments, session_id)
         try:
             return await call()
         except HomeUnavailable:

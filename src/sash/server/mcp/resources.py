@@ -39,12 +39,15 @@ GUIDE = """\
   `ha_agent_tag_message` decides how long the agent sees a message.
 * `ha_agent_fork_session` copies a conversation. `ha_agent_reset_session` starts it over,
   `ha_agent_end_session` ends it, and `ha_agent_delete_session` deletes it with its transcript.
+* The agent can do something later, at a time or when something happens: ask it in a message.
+  `ha_agent_list_waiting` shows what waits, `ha_agent_cancel_waiting` cancels it.
 * Facts are known in all sessions of the user: `ha_agent_remember`, `ha_agent_list_facts`, `ha_agent_forget`.
   So are pins, texts or entities that the agent always sees: `ha_agent_pin`, `ha_agent_list_pins`,
   `ha_agent_unpin`. New sessions start with the user's preferences: `ha_agent_set_preferences`,
   `ha_agent_get_preferences`.
 * To read the house without the agent: `search_index`, `get_states`, `get_history`, `get_logbook`,
-  `analyze_history`, `query_service`, `diagnose_entity`, `analyze_errors`. They change nothing.
+  `analyze_history`, `list_services`, `query_service`, `diagnose_entity`, `analyze_errors`. They change
+  nothing.
 * The agent changes nothing in the house unless the session's `policy` allows it: `allow_actuation`, and the
   services in `allowlisted_services`. A policy beyond the operator's settings is refused
   (`policy_exceeds_operator`). Each of `response.actions` says whether it was `verified`.

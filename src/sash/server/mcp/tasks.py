@@ -159,14 +159,16 @@ def _make_questions(turn: ContinuationShown) -> dict[str, Any]:
             )
         }
     return {
-        call.call_id: _make_question(f"The agent wants to {call.in_words}: {call.reason}. May it?")
+        call.call_id: _make_question(
+            call.question, f"Whether the agent may do it. Why it is asked: {call.reason}."
+        )
         for call in turn.waiting_calls
     }
 
 
-def _make_question(message: str) -> dict[str, Any]:
+def _make_question(message: str, meaning: str = "Whether the agent may do it.") -> dict[str, Any]:
     """Return a request to the client, in the form of MCP's elicitation, to answer yes or no."""
-    approved = {"type": "boolean", "title": "Yes", "description": "Whether the agent may do it."}
+    approved = {"type": "boolean", "title": "Yes", "description": meaning}
     schema = {"type": "object", "properties": {"approved": approved}, "required": ["approved"]}
     params = {"mode": "form", "message": message, "requestedSchema": schema}
     return {"method": "elicitation/create", "params": params}

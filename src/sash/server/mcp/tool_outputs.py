@@ -12,8 +12,8 @@ NEXT_CALL: dict[str, str] = {
     "pending": "The turn waits for another. Call ha_agent_await_continuation with this continuation_id.",
     "running": "The turn is still running. Call ha_agent_await_continuation with this continuation_id.",
     "streaming": "The turn writes its answer. Call ha_agent_await_continuation with this continuation_id.",
-    "awaiting_approval": "The turn needs an approval. Ask the user about each of waiting_calls, then call "
-    "ha_agent_approve.",
+    "awaiting_approval": "The turn needs an approval. Ask the user the question of each of waiting_calls, "
+    "then call ha_agent_approve.",
     "interrupted": "The turn was interrupted. Call ha_agent_resume with this continuation_id to continue it.",
     "expired": "The turn waited too long. Call ha_agent_retry with this continuation_id to start again.",
 }
@@ -42,7 +42,10 @@ class SummaryList:
 
 @dataclass(frozen=True, slots=True)
 class TurnSummary:
-    """The state of a turn. `to_do` is the next call to make, and `notice` a sentence for the user, if any."""
+    """The state of a turn. `to_do` is the next call to make, and `notice` a sentence for the user, if any.
+
+    `question` asks the user for the approval of all waiting calls, in one sentence.
+    """
 
     status: Status
     continuation_id: str
@@ -53,6 +56,7 @@ class TurnSummary:
     waiting_calls: tuple[WaitingCall, ...]
     to_do: str | None
     notice: str | None = None
+    question: str | None = None
 
 
 def summarize_sessions(page: Page) -> SummaryList:
@@ -85,4 +89,5 @@ def summarize_turn(turn: ContinuationShown) -> TurnSummary:
         turn.waiting_calls,
         NEXT_CALL.get(turn.status),
         turn.notice,
+        turn.question,
     )

@@ -5,7 +5,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import aclosing
 
 from sash.app.access import Caller
+from sash.app.approval_question import write_question
 from sash.app.service import AgentService
+from sash.engine.turn.activities import describe_activity, describe_end
 from sash.engine.turn.continuation_result import ContinuationResult
 from sash.errors import SashError
 from sash.values.events import Event, FinalEvent, PartialEvent, ProgressEvent, StepEvent
@@ -118,13 +120,13 @@ def describe_step(body: StepBody) -> str:
     """Return a sentence about a step, or an empty text if the user need not know."""
     match body:
         case ToolCall(name=name):
-            return f"Calling {name}"
+            return describe_activity(name)
         case ToolResult(name=name):
-            return f"{name} has answered"
+            return describe_end(name)
         case Recalled():
             return "Recalled earlier messages"
-        case ApprovalRequested(name=name):
-            return f"The turn needs an approval: {name}"
+        case ApprovalRequested():
+            return f"The turn needs an approval: {write_question([body])}"
         case Interrupted():
             return "The turn was interrupted"
         case AnswerSentBack():

@@ -37,13 +37,16 @@ async def send_message(
 ) -> Response:
     """Start a turn. It is stored when this responds, and continues if you disconnect.
 
+    If a turn of the session waits for an approval, a yes or no within 60 seconds answers it, and this
+    responds with that turn. Any other message cancels that turn and is answered itself.
+
     With `Accept: text/event-stream` the response is the event stream of the turn. It ends with `final`, or
     with the step that asks for an approval.
     """
     if wants_stream(request):
         with open_stream(request, caller) as stream:
-            return await stream.follow((await service.send_message(caller, session_id, body)).id)
-    sent = await service.send_message(caller, session_id, body)
+            return await stream.follow((await service.reply(caller, session_id, body)).id)
+    sent = await service.reply(caller, session_id, body)
     return make_json_response(Acknowledged(sent.id), 202)
 
 

@@ -15,12 +15,14 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from sash.app.access import Caller
+from sash.app.approval_question import write_question
 from sash.app.owner_shares import leave_place
 from sash.app.service import AgentService
 from sash.errors import TooManySubscribers, Unauthorized
 from sash.server.routes.dependencies import ERRORS, CurrentCaller, QueryRoute, Service
 from sash.server.timeouts import Timeouts
 from sash.values.events import Event
+from sash.values.steps import ApprovalRequested
 
 MAX_CURSOR = 2**53
 MEDIA_TYPE = "text/event-stream"
@@ -35,7 +37,8 @@ _FRAME_SCHEMA = {
         "event": {"enum": ["progress", "step", "partial", "final"]},
         "data": {
             "type": "string",
-            "description": "`type`, `session_id`, `continuation_id`, `payload` as JSON.",
+            "description": "`type`, `session_id`, `continuation_id`, `payload` as JSON. The payload of an "
+            "approval request has the `question` for the user.",
         },
     },
 }
@@ -153,10 +156,20 @@ def _encode(event: Event) -> bytes:
         "type": event.type,
         "session_id": event.session_id,
         "continuation_id": event.continuation_id,
-        "payload": event.payload,
+        "payload": _add_question(event.payload),
     }
     id_line = "" if event.cursor is None else f"id: {event.cursor}\r\n"
     return f"{id_line}event: {event.type}\r\ndata: {json.dumps(data, ensure_ascii=False)}\r\n\r\n".encode()
+
+
+def _add_question(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return the payload of an event; that of an approval request with the question for the user."""
+    step = payload.get("step") or {}
+    detail = step.get("detail") or {}
+    if detail.get("event") != "approval_requested":
+        return payload
+    call = (detail["call_id"], detail["name"], detail["reason"], detail["would"], detail.get("language"))
+    return payload | {"question": write_question([ApprovalRequested(*call)])}
 
 
 def wants_stream(request: Request) -> bool:

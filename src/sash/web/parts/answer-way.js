@@ -43,16 +43,22 @@ function nameWords(stems, message) {
 function explainRules({ steps, response, status }) {
   const ways = [];
   const actions = response?.actions ?? [];
-  const asked = steps.find((step) => step.detail.event === "approval_requested")?.detail;
-  if (asked) ways.push({ words: t("way.asked", { reason: asked.reason }) });
+  if (steps.some((step) => step.detail.event === "approval_requested")) ways.push({ words: t("way.asked") });
   if (actions.some((each) => each.approved === true)) ways.push({ words: t("way.approved") });
   if (actions.some((each) => each.approved === false)) ways.push({ words: t("way.refused_by_person"), tone: "warn" });
-  for (const { call_id: id } of actions.filter((each) => each.outcome === "denied" && each.approved === null)) {
-    ways.push({ words: t("way.denied", { reason: findResult(steps, id)?.replace(/^not done: /, "") ?? t("unknown") }), tone: "warn" });
+  const denied = actions.filter((each) => each.outcome === "denied" && each.approved === null);
+  for (const reason of new Set(denied.map(({ call_id: id }) => explainDenial(findResult(steps, id) ?? "")))) {
+    ways.push({ words: t("way.denied", { reason }), tone: "warn" });
   }
   if (actions.some((each) => each.outcome === "dry_run")) ways.push({ words: t("way.dry_run") });
   if (status === "awaiting_approval") ways.push({ words: t("way.waiting"), tone: "warn" });
   return ways;
+}
+
+/** Return in words why the policy refused an action. `result` is the text for the model, which names settings. */
+function explainDenial(result) {
+  if (result.includes("allow_actuation")) return t("way.denied.off");
+  return t(result.includes("max_actions_per_minute") ? "way.denied.rate" : "way.denied.service");
 }
 
 /** Return the result of a tool call as the model read it, or undefined if it is not kept. */

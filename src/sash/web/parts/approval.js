@@ -23,18 +23,18 @@ class Approval extends SashElement {
   }
 
   render() {
-    const { name, reason, would, in_words: words } = this.call;
+    const { name, reason, would, in_words: words, question } = this.call;
     return html`<section class="approval" aria-label=${t("chat.approval")}>
       <h3>${t("chat.approval")}</h3>
-      <p class="effect">${words.charAt(0).toUpperCase() + words.slice(1)}</p>
-      <p class="dim small">${t("chat.approval_why", { reason })}</p>
+      <p class="effect">${question}</p>
+      <p class="dim small">${t("chat.approval_why")}</p>
       ${this.obstacle
         ? html`<p class="warn">${this.obstacle}</p>`
         : html`<div class="row">
             <button class="primary" ?disabled=${this._isSending} @click=${() => this._answer(true)}>${t("chat.approve")}</button>
             <button ?disabled=${this._isSending} @click=${() => this._answer(false)}>${t("chat.refuse")}</button>
           </div>`}
-      <details class="small"><summary>${t("chat.approval_exact")}</summary><pre>${name}: ${prettify(JSON.stringify(would))}</pre></details>
+      <details class="small"><summary>${t("chat.approval_exact")}</summary><p>${words}</p><p>${reason}</p><pre>${name}: ${prettify(JSON.stringify(would))}</pre></details>
     </section>`;
   }
 }

@@ -114,7 +114,9 @@ export class Conversation extends EventTarget {
         // The person may have stopped it meanwhile.
         if (this._dropped.has(localId)) return await this.cancel({ id });
         this._byId.delete(localId);
-        return this._put(id, { status: "pending", created_at: new Date().toISOString(), ...this._byId.get(id), message: body.message });
+        // A yes or no to a question for an approval continues that turn, which has its own message.
+        const known = this._byId.get(id);
+        return this._put(id, { status: "pending", created_at: new Date().toISOString(), ...known, message: known?.message ?? body.message });
       } catch (error) {
         if (!(error instanceof Unreachable)) {
           this.drop(localId);

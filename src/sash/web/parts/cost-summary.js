@@ -20,7 +20,7 @@ function renderPeriod(name, when, summary) {
   return html`<section class="card">
     <h2>${name} <span class="dim small">${when}</span></h2>
     <p class="big ${unpriced ? "is-bound" : ""}">${formatSpent(summary)}</p>
-    <p class="dim small">${turns ? `${t("costs.turns", { count: turns })} · ${t("tokens", { count: tokens })}` : t("costs.no_turns")}</p>
+    <p class="dim small">${turns ? [t("costs.turns", { count: turns }), tokens ? t("tokens", { count: tokens }) : null].filter(Boolean).join(" · ") : t("costs.no_turns")}</p>
     ${unpriced ? html`<p class="warn small">${t("costs.unpriced", { count: unpriced })}</p>` : nothing}
   </section>`;
 }

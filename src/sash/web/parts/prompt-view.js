@@ -3,6 +3,7 @@
 import { html, nothing } from "../vendor/lit.js";
 import { formatCost, formatNumber, formatShare, t, tValue } from "../text.js";
 import { SashElement } from "../element.js";
+import { OFFLINE } from "./answer-way.js";
 import { prettify } from "./step-list.js";
 import { findOrigin } from "./token-bar.js";
 
@@ -29,7 +30,7 @@ function renderPrompt(turn, prompts, index) {
           <p class="small dim">${describeCount(prompt.parts)}</p>
           <p class="small">${describeChanges(prompt.parts)}</p>`
       : nothing}
-    ${prompts.length > 1 && bill ? html`<p class="small dim">${describeBill(bill)}</p>` : nothing}
+    ${prompts.length > 1 && bill && bill.model !== OFFLINE ? html`<p class="small dim">${describeBill(bill)}</p>` : nothing}
     <sash-exact-prompt .prompt=${prompt}></sash-exact-prompt>
   </div>`;
 }

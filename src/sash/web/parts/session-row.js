@@ -130,11 +130,13 @@ class SessionRow extends SashElement {
 }
 
 function renderFacts({ created_at: startedAt, stats, area, model }) {
+  // Nobody pays for turns without a model, so they have no tokens and no costs.
+  const tokens = stats.input_tokens + stats.output_tokens;
   const facts = [
     ["history.started", formatMoment(startedAt)],
     ["history.model_calls", formatNumber(stats.model_calls)],
-    ["history.tokens", formatNumber(stats.input_tokens + stats.output_tokens)],
-    ["history.cost", formatSpent(stats)],
+    ["history.tokens", tokens && formatNumber(tokens)],
+    ["history.cost", tokens && formatSpent(stats)],
     ["history.model", model.name],
     ["history.area", area],
   ];

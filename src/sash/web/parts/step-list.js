@@ -4,6 +4,7 @@ import { html, nothing, repeat } from "../vendor/lit.js";
 import { formatCost, formatDuration, formatTime, t } from "../text.js";
 import { SashElement } from "../element.js";
 import { describeOutcome } from "./action-text.js";
+import { OFFLINE } from "./answer-way.js";
 
 const MAX_CHARS = 4000;
 const MAX_BRIEF_CHARS = 90;
@@ -70,7 +71,7 @@ function makeOtherRow({ type, detail }, ms) {
   if (type === "plan") {
     if (!detail.usage && !detail.content) return null;
     const blocks = detail.content ? [["text", detail.content]] : [];
-    return { kind: detail.usage ? "model" : "plan", usage: detail.usage, ms: detail.usage ? ms : undefined, blocks };
+    return { kind: detail.usage ? "model" : "plan", usage: findPaid(detail.usage), ms: detail.usage ? ms : undefined, blocks };
   }
   if (type === "retrieval") return { kind: "recalled", brief: detail.query.join(", "), blocks: [["text", detail.text]] };
   if (type === "error") return { kind: "failed", brief: detail.message, blocks: [] };
@@ -79,7 +80,7 @@ function makeOtherRow({ type, detail }, ms) {
     case "told":
       return { kind: "told", blocks: [["text", detail.text]] };
     case "sent_back":
-      return { kind: "sent_back", usage: detail.usage, ms, blocks: [["text", detail.content]] };
+      return { kind: "sent_back", usage: findPaid(detail.usage), ms, blocks: [["text", detail.content]] };
     case "approval_requested":
       return { kind: "approval_requested", brief: detail.reason, blocks: [["would", JSON.stringify(detail.would)]] };
     case "approval":
@@ -91,10 +92,15 @@ function makeOtherRow({ type, detail }, ms) {
   }
 }
 
+/** Return the usage of a model call, or undefined if it has no tokens: nobody pays for the offline model. */
+function findPaid(usage) {
+  return usage && usage.model !== OFFLINE ? usage : undefined;
+}
+
 function makeEndRow(detail, ms) {
   if (detail.recorded) return { kind: "recorded", blocks: [] };
   if (detail.amended) return { kind: "amended", blocks: [] };
-  if (detail.status === "completed") return { kind: "answered", usage: detail.usage, ms: detail.usage ? ms : undefined, blocks: [] };
+  if (detail.status === "completed") return { kind: "answered", usage: findPaid(detail.usage), ms: detail.usage ? ms : undefined, blocks: [] };
   return { kind: detail.status, brief: detail.reason, blocks: [] };
 }
 

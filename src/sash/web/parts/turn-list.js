@@ -32,7 +32,7 @@ class TurnList extends SashElement {
           <span class="dim">${this.isOpen ? t("costs.turn.since", { time: formatMoment(turn.created_at) }) : formatMoment(turn.updated_at)}</span>
           <a href="#/turn/${encodeURIComponent(id)}">${t("history.steps")}</a>
         </p>
-        ${calls?.map((call) => html`<p class="small">${t("costs.turn.wants", { action: call.in_words })}</p>`)}
+        ${calls?.map((call) => html`<p class="small">${call.question}</p>`)}
         ${error ? html`<p class="small dim">${error.message}</p>` : nothing}
       </div>
       ${this.canCancel

@@ -117,7 +117,7 @@ class ChatTurn extends SashElement {
       case "expired":
         return html`<p class="dim">${t(`chat.${turn.status}`)}</p>`;
       default:
-        return turn.response?.stopped_by ? html`<p class="warn small">${t("chat.stopped_by", { limit: turn.response.stopped_by })}</p>` : nothing;
+        return turn.response?.stopped_by ? html`<p class="warn small">${t("chat.stopped_by")}</p>` : nothing;
     }
   }
 

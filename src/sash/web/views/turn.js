@@ -201,9 +201,10 @@ function describe(turn) {
   const { created_at: at, stats } = turn;
   const words = [formatMoment(at)];
   if (stats && isFinal(turn)) words.push(formatDuration(stats.duration_ms));
-  if (stats?.local_turns) words.push(t("chat.no_model"));
-  if (!stats?.model_calls) return words.join(" · ");
-  const tokens = formatNumber(stats.input_tokens + stats.output_tokens);
+  const count = (stats?.input_tokens ?? 0) + (stats?.output_tokens ?? 0);
+  if (stats?.local_turns || (stats?.model_calls && !count)) words.push(t("chat.no_model"));
+  if (!count) return words.join(" · ");
+  const tokens = formatNumber(count);
   const cost = formatSpent(stats);
   return [...words, t("chat.model_calls", { count: stats.model_calls }), t("journal.tokens", { tokens }), t("journal.cost", { cost })].join(" · ");
 }

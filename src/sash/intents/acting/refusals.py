@@ -1,0 +1,111 @@
+"""Says why a command cannot be done, with the nearest thing that would work."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sash.intents.acting.act import read_act
+from sash.intents.acting.already_so import say_not_so
+from sash.intents.acting.default_domains import choose_domains, is_property
+from sash.intents.acting.plan import Plan, list_ids
+from sash.intents.acting.services import CannotDo
+from sash.intents.missing_words import find_place, say_missing, say_none_there
+from sash.intents.sentence.clause import Clause
+from sash.intents.situation import Situation
+from sash.intents.targets import Targets
+from sash.ports.home import Entity
+
+_WARMTH = frozenset({"warmer", "colder", "heat", "cool"})
+_ROBOTS, _PLAYERS = frozenset({"vacuum", "lawn_mower"}), frozenset({"media_player"})
+_THERMOSTATS = frozenset({"climate"})
+_READ_ONLY = frozenset({"sensor", "binary_sensor", "weather", "event"})
+MAX_NAMED = 6
+
+
+class Refusals:
+    """The refusals of the commands in one sentence."""
+
+    def __init__(self, situation: Situation) -> None:
+        self._situation = situation
+        self._index = situation.index
+        self._writer = situation.writer
+
+    def explain(self, targets: Targets, clause: Clause) -> Plan:
+        """Return why a command cannot be done, with the nearest thing that would work."""
+        writer, choices = self._writer, targets.choices
+        if targets.fault == "unable":
+            if self._lacks_thermostat(clause):
+                return Plan(text=self._say_no_thermostat(clause), is_refused=True)
+            if "clean" in clause.do and (vacuums := self._list_vacuums()):
+                return self._offer_cleaning(vacuums)
+            if (not_there := self._say_not_in_place(clause)) is not None:
+                return Plan(text=not_there, is_refused=True)
+            choices = tuple(each for each in choices if each.domain not in _READ_ONLY) or choices
+            text = writer.say("cannot.unable", names=writer.names(choices[:MAX_NAMED]))
+            return Plan(text=text, entity_ids=list_ids(choices), is_refused=True)
+        if targets.fault == "elsewhere" and "clean" in clause.do and (vacuums := self._list_vacuums()):
+            return self._offer_cleaning(vacuums)
+        if targets.fault == "elsewhere" and len(choices) != 1:
+            text = say_none_there(self._situation, clause.words, targets.missing, choices)
+            offered = list_ids(choices) if len(choices) <= MAX_NAMED else ()
+            return Plan(text=text, choices=offered, is_refused=True)
+        if len(choices) == 1:
+            key = "ask.elsewhere" if targets.fault == "elsewhere" else "ask.unknown_do_you_mean"
+            text = writer.say(key, missing=targets.missing, names=self._name_choices(choices))
+            return Plan(text=text, choices=list_ids(choices), is_unsure=targets.fault == "unknown")
+        if choices and len(choices) <= MAX_NAMED:
+            text = writer.say("ask.unknown_which", missing=targets.missing, names=writer.names(choices, "or"))
+            return Plan(text=text, choices=list_ids(choices), is_unsure=targets.fault == "unknown")
+        text = say_missing(self._situation, targets.missing or clause.text)
+        return Plan(text=text, is_refused=True, is_unsure=True)
+
+    def refuse(self, problems: Sequence[tuple[Entity, CannotDo]]) -> Plan:
+        """Return that things cannot do what a command says."""
+        entities = [entity for entity, _ in problems]
+        problem = problems[0][1]
+        if problem.reason == "off":
+            text = say_not_so(entities, self._index, self._writer)
+            return Plan(text=text, entity_ids=list_ids(entities), is_refused=True)
+        values: dict[str, Any] = {"names": self._writer.names(entities)}
+        for name in ("maximum", "minimum"):
+            if name in problem.values:
+                values["limit"] = self._writer.quantity(problem.values[name], problem.values["unit"])
+        text = self._writer.say(f"cannot.{problem.reason}", **values)
+        return Plan(text=text, entity_ids=list_ids(entities), is_refused=True)
+
+    def _offer_cleaning(self, vacuums: tuple[Entity, ...]) -> Plan:
+        """Offer to clean the whole home, because a robot cannot be sent to one room."""
+        key = "ask.which" if len(vacuums) > 1 else "ask.clean_all"
+        return Plan(text=self._writer.say(key, names=self._name_choices(vacuums)), choices=list_ids(vacuums))
+
+    def _say_no_thermostat(self, clause: Clause) -> str:
+        words = [word for word in clause.words if not is_property(word)]
+        if find_place(self._situation, words):
+            thermostats = [e for e in self._index.entities.values() if e.domain in _THERMOSTATS]
+            missing = self._writer.phrase("measure.thermostat")
+            return say_none_there(self._situation, words, missing, thermostats)
+        return self._writer.say("cannot.no_thermostat", place=" ".join(word.text for word in words))
+
+    def _say_not_in_place(self, clause: Clause) -> str | None:
+        """Say that a place has no player or no robot of its own; None for other commands."""
+        words, act = [word for word in clause.words if not is_property(word)], read_act(clause)
+        domains = choose_domains(words, act, self._situation.words) if words else None
+        others = [e for e in self._index.entities.values() if domains and e.domain in domains]
+        if domains == _ROBOTS and others:
+            return self._writer.say("cannot.clean_room", names=self._writer.names(others))
+        if domains == _PLAYERS and others:
+            return say_none_there(self._situation, words, self._writer.phrase("measure.player"), others)
+        return None
+
+    def _list_vacuums(self) -> tuple[Entity, ...]:
+        return tuple(each for each in self._index.entities.values() if each.domain == "vacuum")
+
+    def _lacks_thermostat(self, clause: Clause) -> bool:
+        """Return whether a command to warm a place names no thing there."""
+        words = [word for word in clause.words if not is_property(word)]
+        is_warmth = not _WARMTH.isdisjoint(clause.do) and find_place(self._situation, words) is not None
+        return is_warmth or (
+            bool(words) and choose_domains(words, read_act(clause), self._situation.words) == _THERMOSTATS
+        )
+
+    def _name_choices(self, choices: Iterable[Entity]) -> str:
+        return self._writer.names(list(choices), "or")

@@ -1,0 +1,1 @@
+"""Writes the answers to sentences that are understood without a model, in six languages."""

@@ -1,0 +1,1 @@
+"""Questions about the home as it is now, answered from the index."""

@@ -1,0 +1,135 @@
+"""Answers questions about the present from the index."""
+
+from dataclasses import replace
+
+from sash.intents.asking.answers import MAX_LISTED, Answers
+from sash.intents.asking.conditions import find_condition
+from sash.intents.asking.people import PeopleAnswers
+from sash.intents.asking.states import StateAnswers
+from sash.intents.asking.values import ValueAnswers
+from sash.intents.missing_words import say_missing, say_none_there
+from sash.intents.sentence.clause import Clause
+from sash.intents.situation import Reply, Situation
+from sash.intents.targets import Search, find_targets, list_matching
+from sash.intents.topic import Topic
+from sash.ports.home import UNAVAILABLE, Entity
+
+_SWITCHED = frozenset({"light", "switch", "fan", "input_boolean"})
+_OPPOSITES = {"on": "off", "off": "on"}
+_CONTROLLED = frozenset(
+    {"light", "switch", "fan", "media_player", "climate", "cover", "lock", "vacuum", "valve", "humidifier",
+     "alarm_control_panel", "lawn_mower", "siren", "water_heater", "input_boolean", "scene", "script"}
+)  # fmt: skip
+
+
+class PresentAnswers(Answers):
+    """Answers the questions of one sentence about the present."""
+
+    def __init__(self, situation: Situation) -> None:
+        super().__init__(situation)
+        self._people = PeopleAnswers(situation)
+        self._values = ValueAnswers(situation)
+        self._states = StateAnswers(situation)
+
+    def answer(self, clause: Clause) -> Reply | None:
+        """Return the answer to a question; None if it is no question about the present of the home."""
+        asks_broken = clause.do == ("broken",) and not clause.words and {"what", "which"} & set(clause.ask)
+        if asks_broken or not {"available", "unavailable"}.isdisjoint(clause.properties):
+            return self._list_unavailable(clause)
+        if "charging" not in clause.do and (batteries := self._values.answer_batteries(clause)):
+            return batteries
+        if "rooms" in clause.ask:
+            return self._list_rooms()
+        if "labelled" in clause.ask or "devices" in clause.ask:
+            return self._list_things(clause)
+        if reply := self._people.answer(clause) or self._values.answer(clause):
+            return reply
+        if _asks_what_plays(clause) and not self._situation.sentence.find("cannot"):
+            return self._say_playing(clause)
+        condition = find_condition(clause.do, self._index)
+        return self._describe(clause) if condition is None else self._states.answer(clause, condition)
+
+    def _say_playing(self, clause: Clause) -> Reply:
+        """Return what plays, in the place or on the player that is named."""
+        words = [word for word in clause.words if not word.has("property") or word.entity_ids]
+        players = list_matching(words, lambda entity: entity.domain == "media_player", self._situation.words)
+        playing = [player for player in players if self._index.get_state(player.id) == "playing"]
+        if not playing:
+            return self._reply(self._writer.say("state.nothing_plays"), players if len(players) == 1 else ())
+        return self._describe_entities(playing)
+
+    def _describe(self, clause: Clause) -> Reply | None:
+        """Describe the things that a question names: "what is the thermostat doing?"."""
+        words = [word for word in clause.words if not word.has("property") or word.entity_ids]
+        if not words or (
+            clause.do and not clause.is_fragment and any("kind.person" in w.keys for w in words)
+        ):
+            return None
+        if len(clause.unknown) > 1:
+            return None
+        search = Search(
+            lambda entity: entity.domain not in ("automation",), is_plural=any(w.is_plural for w in words),
+            area_id=self._situation.area_id,
+        )  # fmt: skip
+        targets = find_targets(words, clause.excluded, search, self._situation.words)
+        entities = targets.entities or (() if targets.fault else targets.choices)
+        if not entities:
+            missing = targets.missing or clause.text
+            if targets.fault == "elsewhere" and targets.choices:
+                text = say_none_there(self._situation, words, missing, targets.choices)
+                return Reply(text, is_guess=True)
+            return Reply(say_missing(self._situation, missing), is_guess=True)
+        if "how_many" in clause.ask:
+            names = self._writer.names(entities[:MAX_LISTED])
+            return self._reply(self._writer.say("state.count", count=len(entities), names=names), entities)
+        if len(entities) == 1 and (offer := self._offer(clause, entities[0])):
+            return offer
+        return self._describe_entities(entities)
+
+    def _offer(self, clause: Clause, entity: Entity) -> Reply | None:
+        """Return the state of a thing that was only named, and offer to switch it."""
+        state = self._index.get_state(entity.id)
+        if (
+            clause.is_question
+            or not clause.is_fragment
+            or entity.domain not in _SWITCHED
+            or state not in _OPPOSITES
+        ):
+            return None
+        do = _OPPOSITES[state]
+        name, now = self._writer.name(entity), self._writer.state(self._index, entity)
+        topic = Topic("offer", (replace(clause, do=(do,)),), (entity.id,), (entity.id,))
+        return Reply(self._writer.say(f"state.offer_{do}", name=name, state=now), topic=topic.to_json())
+
+    def _list_unavailable(self, clause: Clause) -> Reply:
+        words = [word for word in clause.words if not word.has("property")]
+        found = [
+            entity
+            for entity in list_matching(words, lambda e: True, self._situation.words)
+            if self._index.get_state(entity.id)
+            == ("off" if self._index.get_device_class(entity.id) == "connectivity" else UNAVAILABLE)
+        ]
+        if not found:
+            return self._reply(self._writer.say("state.all_available"), ())
+        return self._reply(
+            self._writer.say("state.these_unavailable", names=self._writer.names(found)), found
+        )
+
+    def _list_rooms(self) -> Reply:
+        names = self._writer.join(self._writer.name(area) for area in self._index.areas.values())
+        return Reply(self._writer.say("state.rooms", names=names))
+
+    def _list_things(self, clause: Clause) -> Reply:
+        words = [word for word in clause.words if "kind.device" not in word.keys]
+        found = list_matching(words, lambda e: True, self._situation.words)
+        if "labelled" not in clause.ask:
+            found = [entity for entity in found if entity.domain in _CONTROLLED] or found
+        if not found:
+            missing = " ".join(word.text for word in words) or clause.text
+            return Reply(say_missing(self._situation, missing), is_guess=True)
+        names = self._writer.names(found[: MAX_LISTED * 2])
+        return self._reply(self._writer.say("state.there_are", names=names), found)
+
+
+def _asks_what_plays(clause: Clause) -> bool:
+    return "playing" in clause.properties and (clause.is_question or not clause.do)

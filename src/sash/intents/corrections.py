@@ -1,0 +1,69 @@
+"""Finds what takes a part of the last command back: "not the ceiling one", "only the floor lamp"."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from sash.home.index import HomeIndex
+from sash.intents.acting.act import take_back
+from sash.intents.home_words import HomeWords
+from sash.intents.sentence.clause import NO_AMOUNT, Clause, Word
+from sash.intents.topic import Topic
+
+
+def take_part_back(clause: Clause, topic: Topic, home: HomeWords) -> Clause | None:
+    """Return what undoes the last command for some of its things: "not the ceiling one".
+
+    None if the clause names none of them, or all of them.
+    """
+    last, ids = _read_last(topic), _list_named(clause, topic, home)
+    was_many = last is not None and (last.is_all or any(word.is_plural for word in last.words))
+    if last is None or not 0 < len(ids) < len(topic.entity_ids) + was_many:
+        return None
+    return _reverse(clause, last, ids, home.index)
+
+
+def keep_only(clause: Clause, topic: Topic, home: HomeWords) -> Clause | None:
+    """Return what undoes the last command for all things but those that a clause names: "only the lamp"."""
+    last, named = _read_last(topic), _list_named(clause, topic, home)
+    others = [key for key in topic.entity_ids if key not in named]
+    if "only" not in clause.refer or not clause.is_fragment or last is None or not (named and others):
+        return None
+    return _reverse(clause, last, others, home.index)
+
+
+def undo_for_other(
+    clause: Clause, topic: Topic | None, changed_ids: Iterable[str], index: HomeIndex
+) -> Clause | None:
+    """Return what takes the last command back, if a clause has something else in its place.
+
+    `changed_ids` are the entities that the command changed. Others stay as they are.
+    """
+    last = _read_last(topic)
+    if "instead" not in clause.refer or not clause.is_command or last is None:
+        return None
+    ids = [key for key in changed_ids if key in index.entities]
+    if not ids or clause.do != last.do or any(clause.words == (word,) for word in last.words):
+        return None
+    undone = _reverse(clause, replace(last, excluded=(), amount=NO_AMOUNT), ids, index)
+    return None if undone is None else replace(undone, takes_back=True)
+
+
+def _read_last(topic: Topic | None) -> Clause | None:
+    """Return the last command of a topic that can be taken back."""
+    is_command = topic is not None and topic.kind == "command" and bool(topic.clauses)
+    return topic.clauses[-1] if topic is not None and is_command and take_back(topic.clauses[-1].do) else None
+
+
+def _list_named(clause: Clause, topic: Topic, home: HomeWords) -> list[str]:
+    named = [home.find(word.keys) | frozenset(word.entity_ids) for word in clause.words]
+    return [key for key in topic.entity_ids if named and all(key in found for found in named)]
+
+
+def _reverse(clause: Clause, last: Clause, ids: Sequence[str], index: HomeIndex) -> Clause | None:
+    """Return the opposite of a command for some entities, whatever words it had."""
+    known = [key for key in ids if key in index.entities]
+    if not known:
+        return None
+    word = Word(index.entities[known[0]].name, frozenset(), tuple(known))
+    do = take_back(last.do)
+    return replace(last, text=clause.text, do=do, words=(word,), is_all=len(known) > 1, refer=frozenset())

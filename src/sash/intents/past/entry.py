@@ -1,0 +1,167 @@
+"""Answers a clause that asks about the past: finds what it names, and chooses who answers."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sash.intents.past.answer import answer_past, explain_last_action
+from sash.intents.past.asked_states import find_asked_state
+from sash.intents.past.comparison import answer_comparison
+from sash.intents.past.problems import answer_problems
+from sash.intents.past.question import METERED, PastQuestion, read_past_question
+from sash.intents.past.why import answer_why, explain_problem
+from sash.intents.sentence.clause import Clause, Word
+from sash.intents.situation import Reply, Situation
+from sash.intents.targets import list_matching
+from sash.intents.topic import Topic
+from sash.intents.words.lexicon import NOUNS
+from sash.ports.home import Entity
+
+# These acts ask for no state of a thing, so anything that is named is meant.
+_STATELESS = frozenset({"happen", "used", "broken"})
+# "Quando ha fatto l'ultimo giro Robby?" does not ask whether something is done.
+_TIME_ASKS = frozenset({"when", "how_long", "how_often"})
+_RULES = frozenset({"kind.automation", "kind.script"})
+# Changes that a person or an automation causes.
+_CHANGES = frozenset({"on", "off", "open", "close", "lock", "unlock", "start", "stop", "arm", "disarm"})
+_SWITCHED = frozenset({"on", "off"})
+# These questions ask for all that was on.
+_LISTING = frozenset({"what", "which", "how_many"})
+_PRESENCE = frozenset({"home", "away"})
+_GENERAL = frozenset({"kind.person", "room.house"})
+
+
+async def answer_about_past(situation: Situation, clause: Clause) -> Reply | None:
+    """Return the answer to a question about the past, or for a reason; None for other clauses."""
+    if _is_about_sash(situation, clause) or _asks_if_all_are_gone(situation, clause):
+        return None
+    if problems := await answer_problems(situation, clause, find_named_entities(situation, clause)):
+        return problems
+    named = find_named_entities(situation, clause)
+    if clause.do == ("broken",) and named and set(clause.ask) <= {"is"} and clause.time.is_empty:
+        return await explain_problem(situation, clause, named)  # "The leak sensor doesn't work".
+    if "why" in clause.ask:
+        return await answer_why(situation, clause, find_named_entities(situation, clause))
+    clause = _ask_for_rule(clause)
+    entities = find_named_entities(situation, clause)
+    if _asks_for_cause(situation, clause, entities):
+        clause = replace(clause, ask=("who", *(ask for ask in clause.ask if ask != "what")))
+    if compared := await answer_comparison(situation, clause, entities):
+        return compared
+    question = read_past_question(situation, clause, entities)
+    if "who" in clause.ask and (question is None or question.ask == "unrecorded"):
+        return await explain_last_action(situation, entities) or await _answer(situation, question)
+    if question is None and situation.sentence.find("price") and METERED.intersection(clause.properties):
+        return Reply(situation.writer.say("past.no_price"))
+    return await _answer(situation, question)
+
+
+def answer_price(situation: Situation, last: Topic | None) -> Reply | None:
+    """Return that no price is known, to "how much did that cost?" after a question about a meter."""
+    if last is None or last.kind != "question" or not situation.sentence.find("price"):
+        return None
+    measured = {situation.index.get_device_class(key) for key in last.entity_ids}
+    return None if measured.isdisjoint(METERED) else Reply(situation.writer.say("past.no_price"))
+
+
+def _is_about_sash(situation: Situation, clause: Clause) -> bool:
+    """Return whether a question is about what Sash did, and not about the home."""
+    about_sash = {match.value for match in situation.sentence.find("self")}
+    # "Why not" in "¿por qué no funciona el sensor?" is about the sensor.
+    if situation.sentence.find("price"):
+        about_sash -= {"which_model"}
+    if _TIME_ASKS.intersection(clause.ask) or not clause.time.is_empty:
+        about_sash -= {"did_it_work"}
+    is_compared = any(match.value in ("before", "usual") for match in situation.sentence.find("compare"))
+    return bool(about_sash - {"why_not"} and not is_compared) or bool(
+        about_sash and "broken" not in clause.do
+    )
+
+
+def _asks_if_all_are_gone(situation: Situation, clause: Clause) -> bool:
+    """Return whether a question in the past tense asks who is at home now: "has everyone left?"."""
+    is_whole = bool(situation.sentence.find("everybody")) and not _PRESENCE.isdisjoint(clause.do)
+    return is_whole and set(clause.ask) <= {"is"} and clause.time.is_empty
+
+
+def _ask_for_rule(clause: Clause) -> Clause:
+    """Return "which automation turned on the garden lights?" as the question who turned them on.
+
+    Other clauses are returned as they are.
+    """
+    things = tuple(word for word in clause.words if not word.keys & _RULES or word.entity_ids)
+    has_rule = 0 < len(things) < len(clause.words)
+    is_past = clause.tense == "past" or not clause.time.is_empty or "which" in clause.ask
+    if not (has_rule and is_past and clause.is_question and _CHANGES.intersection(clause.do)):
+        return clause
+    return replace(clause, ask=("who",), words=things)
+
+
+def _asks_for_cause(situation: Situation, clause: Clause, entities: tuple[Entity, ...]) -> bool:
+    """Return whether a question asks what made a change: "what turned on the lamp?".
+
+    "What light was on?" and "what was on in the kitchen?" ask for things.
+    """
+    if "what" not in clause.ask or "which" in clause.ask or not _CHANGES.intersection(clause.do):
+        return False
+    is_thing = any(not situation.words.is_place(word.keys) and not word.is_plural for word in clause.words)
+    matches = situation.sentence.matches
+    ends = {match.end for match in matches if match.tag == "ask.what"}
+    if not entities or not is_thing or any(m.kind in NOUNS and m.start in ends for m in matches):
+        return False
+    is_over = clause.tense == "past" or (clause.time.day or clause.time.part) is not None
+    plain = {m.end for m in matches if m.tag == "ask.what" and len(m.places) == 1}
+    return is_over or any(match.kind == "do" and match.start in plain for match in matches)
+
+
+async def _answer(situation: Situation, question: PastQuestion | None) -> Reply | None:
+    return None if question is None else await answer_past(situation, question)
+
+
+def find_named_entities(situation: Situation, clause: Clause) -> tuple[Entity, ...]:
+    """Return the entities that a clause names: those that can be in the asked state, if any can."""
+    words = [word for word in clause.words if not _is_general(word)]
+    if not words:
+        return ()
+    acts = [act for act in clause.do if act not in _STATELESS]
+
+    def can_act(entity: Entity) -> bool:
+        device_class = situation.index.get_device_class(entity.id)
+        return any(find_asked_state(act, entity.domain, device_class) is not None for act in acts)
+
+    def match(named: list[Word]) -> list[Entity]:
+        found = list_matching(named, can_act, situation.words) if acts else []
+        return found or list_matching(named, lambda entity: True, situation.words)
+
+    found = match(words)
+    if not found and any(word.entity_ids for word in words):
+        found = match([word for word in words if word.is_known])  # "Since lunch" beside a full name.
+    exact = {key for word in words for key in word.entity_ids}
+    found = [entity for entity in found if entity.id in exact] or found
+    members = {key for entity in found for key in situation.index.list_contents(entity.id)[0]}
+    groups = {e.id for e in found if situation.index.list_contents(e.id)[0] & {each.id for each in found}}
+    found = [entity for entity in found if entity.id not in groups] if members else found
+    return tuple(_prefer_lights(situation, clause, _keep_area(situation, found, words), words))
+
+
+def _prefer_lights(
+    situation: Situation, clause: Clause, found: Sequence[Entity], words: Sequence[Word]
+) -> Sequence[Entity]:
+    """Return the lights of a place if only the place is named: "how long was the hallway on?"."""
+    is_place = all(not word.entity_ids and situation.words.is_place(word.keys) for word in words)
+    if not is_place or not _SWITCHED.intersection(clause.do) or _LISTING.intersection(clause.ask):
+        return found
+    return [entity for entity in found if entity.domain == "light"] or found
+
+
+def _is_general(word: Word) -> bool:
+    """Return whether a word names no thing: a property, anybody, or the whole house."""
+    return not word.entity_ids and (word.has("property") or not _GENERAL.isdisjoint(word.keys))
+
+
+def _keep_area(situation: Situation, found: list[Entity], words: list[Word]) -> list[Entity]:
+    """Keep the things in the area of the speaker, if no place is named."""
+    if situation.area_id is None or any(
+        situation.words.is_place(word.keys) or word.entity_ids for word in words
+    ):
+        return found
+    return [entity for entity in found if entity.area_id == situation.area_id] or found

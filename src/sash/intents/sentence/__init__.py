@@ -1,0 +1,1 @@
+"""Reads a sentence: its clauses, and what each of them says. It knows words and names, but no states."""

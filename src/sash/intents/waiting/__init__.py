@@ -1,0 +1,1 @@
+"""Sentences about later: what is to be done or told at a time, or when a thing has a state."""
