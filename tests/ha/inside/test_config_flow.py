@@ -36,6 +36,8 @@ async def set_up(hass: HomeAssistant) -> AsyncIterator[AsyncMock]:
     assert await async_setup_component(hass, "homeassistant", {})
     with patch("custom_components.sash.async_setup_entry", return_value=True) as set_up:
         yield set_up
+        # A flow reloads its entry later. Home Assistant fails if it stops while two reloads wait for one set-up.
+        await hass.async_block_till_done()
 
 
 async def choose(hass: HomeAssistant, provider: str) -> ConfigFlowResult:

@@ -46,6 +46,7 @@ async def set_up(hass: HomeAssistant) -> AsyncIterator[None]:
         patch("custom_components.sash.async_unload_entry", return_value=True),
     ):
         yield
+        await hass.async_block_till_done()
 
 
 @pytest.fixture
