@@ -7,6 +7,7 @@ import pytest
 
 from sash.errors import SashError
 from tests.backends import DURABLE
+from tests.contract.finding import word
 
 pytestmark = pytest.mark.parametrize("backend", DURABLE)
 
@@ -91,7 +92,7 @@ async def test_a_message_that_cannot_be_read_does_not_stop_recall(
     with closing(sqlite3.connect(tmp_path / "sash.db")) as db, db:
         assert db.execute(f"UPDATE messages SET {change} WHERE position = 2").rowcount == 1
     store = await reopen()
-    hits = await store.find_words("ann", session.id, [["boil*"]])
+    hits = await store.find_words("ann", session.id, [word("boil*")])
     assert {1, 3} <= hits.found.keys()
     places = await store.read_places("ann", session.id, [1, 2, 3])
     assert {1, 3} <= {place.position for place in places}

@@ -12,6 +12,7 @@ from sash.values.ids import Ulids
 from sash.values.stats import Stats
 from sash.values.steps import Plan, ToolResult
 from tests.backends import DURABLE
+from tests.contract.finding import search
 from tests.contract.sample_values import completed, said
 
 DAY = timedelta(days=1)
@@ -73,7 +74,7 @@ async def test_inactive_sessions_are_deleted_after_their_time(
             await again.get_continuation("ann", turn.continuation.id)
         with pytest.raises(ArtifactNotFound):
             await again.get_artifact("ann", artifact.id)
-        assert await again.search("ann", "gone") == []
+        assert await search(again, "ann", "gone") == []
         assert {s.id for s in (await again.list_sessions("ann")).items} == {active.id, fresh.id}
         stats = await again.turn_stats("ann", old.created_at - DAY)
         assert sum(found.cost_usd for _, found in stats) == pytest.approx(0.5)
@@ -201,6 +202,6 @@ async def test_a_crash_in_the_middle_of_a_sweep_leaves_no_half_deleted_session(
     for session in sessions:
         with pytest.raises(SessionNotFound):
             await again.get_session("ann", session.id)
-    assert await again.search("ann", "gone") == []
+    assert await search(again, "ann", "gone") == []
     stats = await again.turn_stats("ann", sessions[0].created_at - DAY)
     assert sum(found.cost_usd for _, found in stats) == pytest.approx(1.5)

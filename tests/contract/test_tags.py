@@ -6,6 +6,7 @@ from sash.errors import InvalidInput, MessageNotFound, SessionNotFound
 from sash.ports.store import Bundle, StoredMessage
 from sash.values.ids import new_id
 from sash.values.sessions import Session
+from tests.contract.finding import search
 from tests.contract.sample_values import said
 
 
@@ -27,7 +28,7 @@ async def test_a_message_gets_other_tags_in_the_transcript_and_in_the_window(
         assert [m.tags - {"input"} for m in messages] == [{"pinned"}, set(), {"context:lights"}]
         assert [m.text for m in messages] == ["the boiler leaks", "and drips", "thanks"]
         assert (await opened.window("ann", session.id)).messages == tuple(messages)
-        assert [m.position for m in await opened.search("ann", "leaks")] == [1]
+        assert [m.position for m in await search(opened, "ann", "leaks")] == [1]
 
 
 async def test_messages_are_filtered_by_their_tags(start, say, store):

@@ -15,12 +15,13 @@ from sash.values.messages import MessageEntry
 from sash.values.steps import (
     Failed,
 )
+from tests.contract.finding import search, word
 from tests.contract.sample_values import completed, said, without
 
 
 async def find(store, session, *forms):
     """Return the positions of evicted messages with a word in one of some forms."""
-    return sorted((await store.find_words(session.owner, session.id, [forms])).found)
+    return sorted((await store.find_words(session.owner, session.id, [word(*forms)])).found)
 
 
 async def test_the_window_is_cut_as_the_end_of_the_turn_says(store, start, begin):
@@ -97,17 +98,17 @@ async def test_search_finds_words_in_the_owner_s_transcripts_only(store, start, 
         turn = (await begin(session)).turn
         end = completed(*said('Error 500 at "db.example.com"', "the kitchen light", "Größe ÄÖÜ"))
         await store.finish(turn.lease, replace(end, cut=without(end.messages[0])))
-    found = await store.search("bob", "error 500")
+    found = await search(store, "bob", "error 500")
     assert [(m.session_id, m.in_window) for m in found] == [(session.id, False)]
-    assert [m.message.text for m in await store.search("bob", "KITCHEN", session_id=session.id)] == [
+    assert [m.message.text for m in await search(store, "bob", "KITCHEN", session_id=session.id)] == [
         "the kitchen light"
     ]
-    assert [m.message.text for m in await store.search("bob", "größe")] == ["Größe ÄÖÜ"]
-    assert await store.search("bob", "kitchen", session_id="other") == []
-    assert await store.search("carl", "kitchen") == []
+    assert [m.message.text for m in await search(store, "bob", "größe")] == ["Größe ÄÖÜ"]
+    assert await search(store, "bob", "kitchen", session_id="other") == []
+    assert await search(store, "carl", "kitchen") == []
     for odd in ("", " ", '"', "a AND", "NEAR(", "*", "x OR y -z", "col:x", "\0", '"\0"'):
-        assert await store.search("bob", odd) == []
-    assert len(await store.search("bob", "kitchen\0light")) == 1
+        assert await search(store, "bob", odd) == []
+    assert len(await search(store, "bob", "kitchen\0light")) == 1
 
 
 async def test_search_leaves_tool_results_out(store, start, begin):
@@ -116,14 +117,14 @@ async def test_search_leaves_tool_results_out(store, start, begin):
     [answered] = said("the boiler is cold", role="assistant")
     result = MessageEntry("tool", '{"boiler": "cold"}', token_count=9, tool_call_id="c")
     await store.finish(turn.lease, completed(asked, result, answered))
-    assert {m.message.role for m in await store.search("ann", "boiler")} == {"user", "assistant"}
+    assert {m.message.role for m in await search(store, "ann", "boiler")} == {"user", "assistant"}
 
 
 async def test_search_finds_the_parts_of_a_name(store, start, begin):
     turn = (await begin(await start())).turn
     await store.finish(turn.lease, completed(*said("light.kitchen_main is on")))
     for words in ("kitchen", "main light", "kitchen_main", "light.kitchen_main"):
-        assert len(await store.search("ann", words)) == 1, words
+        assert len(await search(store, "ann", words)) == 1, words
 
 
 @pytest.mark.parametrize("indexed", [False, True])
@@ -135,7 +136,7 @@ async def test_evicted_messages_are_found_by_the_forms_of_their_words(store, sta
     foreign = await say(other, "another boiler")
     await say(other, "x", evicted=foreign)
     await say(session, "a boiler in the window", evicted=first)
-    await store.search("ann", "an index catches up when somebody searches" if indexed else " ")
+    await search(store, "ann", "an index catches up when somebody searches" if indexed else " ")
     assert await find(store, session, "boiler") == [1]
     assert await find(store, session, "boiler*") == [1, 2]
     assert await find(store, session, "boil*") == [1, 2, 3]
@@ -146,7 +147,7 @@ async def test_evicted_messages_are_found_by_the_forms_of_their_words(store, sta
     for odd in ('"', "quoted", "AND", "text : x", "boil* OR", "*", "", "é", "'"):
         await find(store, session, odd)
     with pytest.raises(SessionNotFound):
-        await store.find_words("bob", session.id, [["boil*"]])
+        await store.find_words("bob", session.id, [word("boil*")])
 
 
 @pytest.mark.parametrize("indexed", [False, True])
@@ -158,8 +159,8 @@ async def test_each_message_has_the_words_that_it_contains_and_rare_words_weigh_
     common = [m for n in range(60) for m in await say(session, f"the lamp number {n} burns")]
     both = await say(session, "a heron on the lamp")
     await say(session, "later", evicted=[*rare, *common, *both])
-    await store.search("ann", "index" if indexed else " ")
-    hits = await store.find_words("ann", session.id, [["lamp*"], ["heron"], ["unicorn*"]])
+    await search(store, "ann", "index" if indexed else " ")
+    hits = await store.find_words("ann", session.id, [word("lamp*"), word("heron"), word("unicorn*")])
     assert (hits.found[1], hits.found[2], hits.found[62]) == (0b10, 0b01, 0b11)
     assert len(hits.found) == hits.message_count == 62
     assert hits.weights[1] > 1 > hits.weights[0] > 0 == hits.weights[2]
@@ -170,7 +171,7 @@ async def test_of_many_messages_those_with_the_most_telling_words_are_returned(s
     texts = [f"lamp {n}" for n in range(MAX_CANDIDATES + 20)]
     messages = [*await say(session, "the heron and a lamp"), *await say(session, *texts)]
     await say(session, "later", evicted=messages)
-    hits = await store.find_words("ann", session.id, [["lamp"], ["heron"]])
+    hits = await store.find_words("ann", session.id, [word("lamp"), word("heron")])
     assert len(hits.found) == MAX_CANDIDATES
     assert hits.found[1] == 0b11
 
@@ -208,7 +209,7 @@ async def test_the_words_of_an_imported_transcript_are_found(store, start, say):
     await say(session, "later", evicted=messages)
     bundle = await store.export_session("ann", session.id)
     await store.delete_session("ann", session.id)
-    assert await store.search("ann", "boiler") == []
+    assert await search(store, "ann", "boiler") == []
     await store.import_session(bundle)
     assert await find(store, session, "boil*") == [1]
 
@@ -218,7 +219,7 @@ async def test_a_kept_message_of_an_older_turn_is_not_found(store, start, say, i
     session = await start()
     messages = await say(session, "boiler one", "boiler two", "boiler three")
     await say(session, "later", evicted=[messages[0], messages[2]])
-    await store.search("ann", "index" if indexed else " ")
+    await search(store, "ann", "index" if indexed else " ")
     assert await find(store, session, "boil*") == [1, 3]
 
 
@@ -229,11 +230,11 @@ async def test_images_are_not_searched_for_words(store, start, begin):
     text = {"type": "text", "text": "a photo of the meter"}
     message = MessageEntry("user", [text, picture])
     await store.finish(turn.lease, completed(message))
-    [found] = await store.search("ann", "photo meter")
+    [found] = await search(store, "ann", "photo meter")
     assert found.message == message
-    assert await store.search("ann", "boiler") == []
+    assert await search(store, "ann", "boiler") == []
     await store.erase("ann")
-    assert await store.search("ann", "photo") == []
+    assert await search(store, "ann", "photo") == []
 
 
 async def test_vectors_are_bounded_and_deleted_with_the_session(store, start, reopen):
@@ -258,7 +259,7 @@ async def test_words_are_found_without_regard_to_accents_and_sharp_s(store, star
     messages = await say(session, "Die Fußbodenheizung im Café", "Hauptstraße 5", "light lights lighting")
     more = await say(session, "light again")
     await say(session, "later", evicted=[*messages, *more])
-    await store.search("ann", "index" if indexed else " ")
+    await search(store, "ann", "index" if indexed else " ")
     for form, positions in (
         ("fußb*", [1]),
         ("cafe", [1]),
@@ -274,7 +275,7 @@ async def test_indexed_and_unindexed_messages_are_found_together(store, start, s
     session = await start()
     old = await say(session, "boiler one", "boiler two")
     await say(session, "later", evicted=old)
-    await store.search("ann", "index")
+    await search(store, "ann", "index")
     new = await say(session, "boiler three", "boiler four")
     await say(session, "later still", evicted=new)
     assert await find(store, session, "boil*") == [1, 2, 4, 5]
@@ -285,7 +286,7 @@ async def test_words_of_other_scripts_are_found_on_every_store(store, start, say
     session = await start()
     messages = await say(session, "где чайник", "Αθήνα το καλοκαίρι", "세계 여행")
     await say(session, "later", evicted=messages)
-    await store.search("ann", "index" if indexed else " ")
+    await search(store, "ann", "index" if indexed else " ")
     for text, position in (("чайник", 1), ("Αθήνα", 2), ("세계", 3)):
         hits = await store.find_words("ann", session.id, read_question(text).words)
         assert [*hits.found] == [position], text
@@ -295,6 +296,76 @@ async def test_a_kept_message_does_not_change_the_weight_of_a_word(store, start,
     session = await start()
     messages = await say(session, "boiler one", "a lamp", "two", "three")
     await say(session, "later", evicted=messages[1:])
-    hits = await store.find_words("ann", session.id, [["boiler"], ["lamp"]])
+    hits = await store.find_words("ann", session.id, [word("boiler"), word("lamp")])
     assert hits.weights[0] == 0 < hits.weights[1]
     assert hits.message_count == 3
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+async def test_compounds_and_typing_mistakes_are_found_if_no_message_has_the_word(store, start, say, indexed):
+    session, other = await start(), await start()
+    await say(other, "der Termin für die Fernwartung")
+    old = await say(session, "Wärmepumpenwartung im März", "das Kellerfenster klemmt", "the plumber came")
+    await say(session, "later", evicted=old)
+    if indexed:
+        await search(store, "ann", "index")
+    words = [word("wart*"), word("fenster"), word("plumer"), word("plumb*"), word("unicorn*")]
+    words[0] = replace(words[0], text="wartung")
+    hits = await store.find_words("ann", session.id, words)
+    assert hits.found == {1: 0b1, 2: 0b10, 3: 0b1100}
+    assert hits.guessed == {0, 1, 2}
+    assert hits.weights[2] < hits.weights[3], "a similar word tells less"
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+async def test_text_without_blanks_is_found_by_pairs_of_letters(store, start, say, indexed):
+    session = await start()
+    old = await say(session, "厨房的灯坏了。", "ห้องครัว", "台所の電気をつけて", "lamp 灯")
+    await say(session, "later", evicted=old)
+    if indexed:
+        await search(store, "ann", "index")
+    for text, positions in (("厨房", [1]), ("灯", [1, 4]), ("電気", [3]), ("ครัว", [2]), ("房厨", [])):
+        hits = await store.find_words("ann", session.id, read_question(text).words)
+        assert sorted(hits.found) == positions, text
+    assert [m.position for m in await search(store, "ann", "厨房")] == [1]
+
+
+async def test_an_amended_answer_is_found_by_its_new_letters(store, start, record):
+    session = await start()
+    recorded, *_ = await record(session, "灯?", "厨房的灯坏了")
+    assert len(await search(store, "ann", "坏了")) == 1
+    await store.amend("ann", recorded, "厨房的灯好了", 9)
+    assert await search(store, "ann", "坏了") == []
+    assert len(await search(store, "ann", "好了")) == 1
+
+
+async def test_a_search_ranks_the_messages_of_all_sessions(store, start, say):
+    first, second, third = await start(), await start(), await start()
+    await start("bob")
+    await say(first, "the boiler leaks", *(f"the lamp number {n} burns all night" for n in range(9)))
+    await say(second, "the boiler man came for the leak")
+    await say(third, "a boiler and a lamp for the hall")
+    found = await search(store, "ann", "boiler leak")
+    assert {(m.session_id, m.position) for m in found} == {(first.id, 1), (second.id, 1), (third.id, 1)}
+    [best, *_] = await search(store, "ann", "boiler lamp hall")
+    assert (best.session_id, best.position) == (third.id, 1)
+    assert await search(store, "bob", "boiler") == []
+    hits = await store.search_words("ann", [word("lamp")], count=3)
+    assert (len(hits.found), hits.message_count) == (3, 12)
+    assert (await store.search_words("ann", [word("lamp")], session_id="x", count=3)).found == {}
+
+
+async def test_a_question_also_finds_the_answer_that_has_none_of_its_words(store, start, record):
+    session = await start()
+    await record(session, "what do I need for the bass", "a sock and a metre of string")
+    await record(session, "good night", "sleep well")
+    found = await search(store, "ann", "what did I need for the bass?", session_id=session.id)
+    assert "a sock and a metre of string" in [m.message.text for m in found]
+    assert [m.position for m in await search(store, "ann", "bass")] == [1]
+
+
+async def test_the_places_of_a_window_are_read_if_they_are_wanted(store, start, say):
+    session = await start()
+    await say(session, "one", "two")
+    found = await store.read_places("ann", session.id, [0, 1, 2, 3], with_window=True)
+    assert [place.position for place in found] == [1, 2]

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from sash.memory.asked_words import AskedWord, list_words_in
 from sash.memory.recall_ranking import (
     MAX_BEST,
     MAX_CANDIDATES,
@@ -12,7 +13,6 @@ from sash.memory.recall_ranking import (
     WordHits,
     choose_best,
     choose_candidates,
-    list_words_in,
     rank_messages,
     weigh_word,
 )
@@ -61,7 +61,7 @@ def test_no_message_is_left_out_before_the_weights_are_known():
 
 
 def test_the_forms_of_a_word_are_found_in_a_text():
-    words = [("boil*",), ("car",), ("buy", "bought")]
+    words = [AskedWord("boiler", ("boil*",)), AskedWord("car", ("car",)), AskedWord("buy", ("buy", "bought"))]
     assert list_words_in("The Boiler that I bought, and the cart", words) == [0, 2]
     assert list_words_in("", words) == []
 

@@ -133,9 +133,17 @@ class ListService:
         return WaitingList(tuple(WaitingShown.of(turn, describe(turn)) for turn in turns))
 
     async def search(
-        self, caller: Caller, query: str, *, session_id: str | None = None, limit: int = 10
+        self,
+        caller: Caller,
+        query: str,
+        *,
+        session_id: str | None = None,
+        limit: int = 10,
+        max_tokens: int | None = None,
     ) -> list[StoredMessage]:
-        """Find messages by their words, in one session or in all sessions of the caller's owner."""
+        """Find messages for words or a question, in one session or in all sessions of the caller's owner."""
         caller.need("read")
         async with self.shares.use(caller.owner, "search"):
-            return await self.runtime.search(query, owner=caller.owner, session_id=session_id, limit=limit)
+            return await self.runtime.search(
+                query, owner=caller.owner, session_id=session_id, limit=limit, max_tokens=max_tokens
+            )

@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable, Collection, Sequence
 
 from sash.engine.recall import Found, OldMessages, QuestionContext, RecalledMessage, find_partner
+from sash.memory.asked_words import list_words_in
 from sash.memory.recall_question import MAX_CHARS, RecallQuestion, cut_question, is_asking
-from sash.memory.recall_ranking import list_words_in
 from sash.memory.words import split_words
 
 # Two messages with this part of their words in common are the same question.
@@ -30,11 +30,16 @@ async def recall_for(
 ) -> tuple[RecallQuestion, list[RecalledMessage]]:
     """Return what a message asks for, and the old messages that it clearly needs, best first.
 
-    It asks something, its words mean one old place and not the window, and it is no question of every day.
+    It asks something, its words mean one old place and not the window, and it is no question of every day. Or
+    it asks what was said at a time.
     """
     query = cut_question(text)
     question = await context.read(query)
-    if not question.telling or not is_asking(text, context.language):
+    if not is_asking(text, context.language):
+        return question, []
+    if question.is_about_time and question.looks_back:
+        return question, await old.read_best(await old.find(question, query), count, budget)
+    if not question.telling:
         return question, []
     # A question about the present does not need an old message that is only similar.
     found = await old.find(question, query, by_meaning=question.looks_back)
@@ -69,7 +74,7 @@ def measure_window(found: Found, question: RecallQuestion, texts: Sequence[str])
 
     The texts are in normal form (`words.normalize`). Most have none of the words, and are not split.
     """
-    begins = tuple(form.rstrip("*") for n in question.telling for form in question.words[n])
+    begins = tuple(form.rstrip("*") for n in question.telling for form in question.words[n].forms)
     has = [
         set(list_words_in(text, question.words)) & question.telling
         if any(begin in text for begin in begins)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from statistics import fmean, pstdev
 
+from sash.engine.period_search import PeriodSearch
 from sash.engine.redaction import redact
 from sash.memory.recall_lexicon import are_lexicons_loaded, load_all_lexicons
 from sash.memory.recall_question import RecallQuestion, read_question
 from sash.memory.recall_ranking import REACH, Place, WordHits, choose_best, rank_messages
-from sash.memory.words import split_words
+from sash.memory.words import ends_with_question_mark, split_words
 from sash.ports.embedder import Embedder, compare_vectors, pack_vector
 from sash.ports.store import Store, StoredMessage
 from sash.values.messages import MessageEntry
@@ -26,8 +27,6 @@ EMBED_TIMEOUT_S = 3.0
 # A message is similar to the question if its similarity is this many standard deviations above the mean.
 STANDS_OUT = 2.0
 FEWEST_VECTORS = 8
-# A search reads this many messages more than it returns, to put the questions among them last.
-MAX_REPEATED_QUESTIONS = 20
 MAX_QUESTION_CHARS = 1000
 
 _logger = logging.getLogger(__name__)
@@ -65,7 +64,7 @@ class Found:
     """
 
     ranked: tuple[tuple[int, float], ...]
-    hits: WordHits
+    hits: WordHits[int]
     places: Mapping[int, Place]
     has_similar: bool = False
 
@@ -118,7 +117,12 @@ class OldMessages:
         self._embedder = embedder
 
     async def find(self, question: RecallQuestion, text: str, *, by_meaning: bool = True) -> Found:
-        """Find the messages that a question means, best first. `text` is compared by its meaning."""
+        """Find the messages that a question means, best first. `text` is compared by its meaning.
+
+        A question with a time and without a topic means all that was said then.
+        """
+        if question.is_about_time:
+            return await self._find_period(question)
         hits = await self._store.find_words(self._owner, self._session_id, question.words)
         similar = await self._find_similar(text) if by_meaning else {}
         wanted = {*hits.found, *similar}
@@ -131,6 +135,12 @@ class OldMessages:
         places |= await self._read_places(around)
         ranked = rank_messages(own, places.values(), question.speakers, question.period)
         return Found(tuple(ranked), hits, places, bool(similar))
+
+    async def _find_period(self, question: RecallQuestion) -> Found:
+        search = PeriodSearch(self._store, self._owner, self._session_id)
+        ordered = await search.find(question.period) if question.period else []
+        ranked = tuple((place.position, 1 / n) for n, place in enumerate(ordered, 1))
+        return Found(ranked, WordHits((), {}, 0), {place.position: place for place in ordered})
 
     async def read_best(
         self, found: Found, count: Callable[[str], int], budget: int, leave_out: Collection[int] = ()
@@ -239,7 +249,7 @@ def repeats_query(hit: StoredMessage, query: str) -> bool:
     if hit.message.role != "user":
         return False
     said, asked = split_words(text), split_words(query)
-    return said == asked or (text.rstrip().endswith("?") and {*said} <= {*asked})
+    return said == asked or (ends_with_question_mark(text) and {*said} <= {*asked})
 
 
 def render(messages: Sequence[RecalledMessage], zone: tzinfo | None = None) -> str:

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any, Unpack
 
 from sash.engine.ceiling import check_request, restrict
@@ -13,13 +12,14 @@ from sash.engine.fixed_model import ALLOWED_OPTIONS, check_fixed_model
 from sash.engine.memory_tools import drop_summary
 from sash.engine.notes import clean_preferences
 from sash.engine.parts import Parts
-from sash.engine.recall import MAX_REPEATED_QUESTIONS, repeats_query
+from sash.engine.recall import QuestionContext
 from sash.engine.redaction import clean_label, clean_object, redact
 from sash.engine.session_export import write_export
 from sash.engine.session_fork import DigestRules, copy_bundle
 from sash.engine.session_import import ImportRules, read_export
 from sash.engine.session_titles import find_titles
 from sash.engine.session_update import SessionChanges, apply_update
+from sash.engine.transcript_search import TokenBudget, TranscriptSearch
 from sash.engine.turn.runner import make_cut
 from sash.engine.worker import SESSION_ENDED, Worker
 from sash.errors import InvalidInput, PolicyExceedsOperator, TooManySessions
@@ -475,22 +475,34 @@ class SessionVerbs:
         return stored
 
     async def search(
-        self, query: str, *, owner: str = DEFAULT_OWNER, session_id: str | None = None, limit: int = 10
+        self,
+        query: str,
+        *,
+        owner: str = DEFAULT_OWNER,
+        session_id: str | None = None,
+        limit: int = 10,
+        max_tokens: int | None = None,
     ) -> list[StoredMessage]:
-        """Find messages by their words, best first, in one session or in all sessions of the owner.
+        """Find messages for a query, best first, in one session or in all sessions of the owner.
 
-        Tool results are left out. Questions that repeat the query come last.
+        The rarer a word of the query is, the more it counts, with the messages around it. A query that asks
+        something also finds messages without its words, because an answer seldom repeats them. With
+        `max_tokens`, the result has at most so many tokens, and messages around the best ones follow.
+        Questions that repeat the query come last, and results of tools are left out.
         """
         if session_id is not None:
             await self.get_session(session_id, owner=owner)
         check_limit("limit", limit)
+        if max_tokens is not None:
+            check_limit("max_tokens", max_tokens)
         words = " ".join(dict.fromkeys(check_label("query", query).split()))
         if words.count(" ") >= MAX_SEARCH_WORDS:
             raise InvalidInput(f"a search may have at most {MAX_SEARCH_WORDS} words: search for fewer")
-        found = await self._parts.store.search(
-            owner, words, session_id=session_id, limit=limit + MAX_REPEATED_QUESTIONS
-        )
-        return sorted(found, key=partial(repeats_query, query=query))[:limit]
+        parts = self._parts
+        now = parts.clock.now().astimezone(parts.local_time.zone)
+        budget = None if max_tokens is None else TokenBudget(max_tokens, parts.counter.count_text)
+        search = TranscriptSearch(parts.store, owner, session_id)
+        return await search.search(check_label("query", query), QuestionContext(now), limit, budget)
 
     async def get_artifact(self, artifact_id: str, *, owner: str = DEFAULT_OWNER) -> Artifact:
         """Return a large result by its id. It is stored outside of the transcript."""

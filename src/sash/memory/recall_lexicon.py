@@ -11,7 +11,7 @@ from sash.memory.words import split_words
 
 # One stop word of another language may be a word with a topic: the French "car".
 _MIN_STOP_WORDS = 2
-_WORD_SETS = ("stop", "common", "me", "you", "openers", "past")
+_WORD_SETS = ("stop", "common", "me", "you", "openers", "question_words", "clause_openers", "past")
 LANGUAGES = ("en", "de", "fr", "es", "it", "nl")
 
 
@@ -27,6 +27,8 @@ class RecallLexicon:
     me: frozenset[str]
     you: frozenset[str]
     openers: frozenset[str]
+    question_words: frozenset[str]
+    clause_openers: frozenset[str]
     past: frozenset[str]
     back: tuple[tuple[str, ...], ...]
     forms: Mapping[str, tuple[str, ...]]

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sash.memory.asked_period import read_period
+from sash.memory.asked_words import AskedWord
 from sash.memory.recall_lexicon import RecallLexicon, choose_language, load_recall_lexicon
 from sash.memory.recall_ranking import Period
-from sash.memory.words import split_typed, split_words
+from sash.memory.words import ends_with_question_mark, has_question_mark, is_unspaced, split_word, split_words
 
 MAX_WORDS = 12
 MAX_CHARS = 2000
@@ -15,6 +16,8 @@ MAX_CHARS = 2000
 _SHORT = 3
 # A full stop behind a word of fewer letters may belong to an abbreviation.
 _MIN_LAST_WORD = 4
+# These end a sentence without a blank behind them.
+_WIDE_ENDS = "\u3002\uff01\uff1f"
 # The beginning of so long a word seldom begins another one. Shorter ones have only their irregular forms.
 _LONG = 7
 # The last letters of a longer word may change.
@@ -23,18 +26,22 @@ _ENDING, _MIN_STEM = 3, 4
 
 @dataclass(frozen=True, slots=True)
 class RecallQuestion:
-    """A question for old messages: its words `asked`, and their forms in `words`: "boil*" begins a word.
+    """A question for old messages, with the words that have a topic.
 
     `telling` are the places in `words` of those that are not among the commonest words of the language.
     `speakers` are those whom it names, as messages have them. `looks_back` is True if it tells of the past.
     """
 
-    asked: tuple[str, ...]
-    words: tuple[tuple[str, ...], ...]
+    words: tuple[AskedWord, ...]
     telling: frozenset[int] = frozenset()
     speakers: frozenset[str] = frozenset()
     period: Period | None = None
     looks_back: bool = False
+
+    @property
+    def is_about_time(self) -> bool:
+        """True for a question with a time and without a topic: "what did we talk about yesterday?"."""
+        return self.period is not None and not self.words
 
 
 def read_question(
@@ -58,13 +65,11 @@ def read_question(
         if not lexicon.you.isdisjoint(said):
             speakers.add(agent)
     asked = _choose_words(said, lexicon, by_name.keys(), used)
-    typed = _match_typed(said, text[:MAX_CHARS])
-    by_forms = {list_forms(each, lexicon, typed.get(each, each)): each for each in reversed(asked)}
-    words = tuple(reversed(by_forms))[:MAX_WORDS]
-    telling = frozenset(n for n, forms in enumerate(words) if by_forms[forms] not in lexicon.common)
+    by_forms = {list_forms(each, lexicon): each for each in reversed(asked)}
+    words = tuple(AskedWord(word, forms) for forms, word in reversed(by_forms.items()))[:MAX_WORDS]
+    telling = frozenset(n for n, word in enumerate(words) if word.text not in lexicon.common)
     looks_back = not lexicon.past.isdisjoint(said) or refers_back(said, lexicon)
-    shown = tuple(by_forms[forms] for forms in words)
-    return RecallQuestion(shown, words, telling, frozenset(speakers), period, looks_back)
+    return RecallQuestion(words, telling, frozenset(speakers), period, looks_back)
 
 
 def _choose_words(
@@ -77,22 +82,20 @@ def _choose_words(
         if n not in used
         and word not in lexicon.stop
         and word not in names
-        and (len(word) > 1 or word.isdigit())
+        and (len(word) > 1 or word.isdigit() or is_unspaced(word))
     ]
-    return list(dict.fromkeys(asked or [word for word in said if word in names]))
+    chosen = asked or [word for word in said if word in names]
+    return list(dict.fromkeys(part for word in chosen for part in _split_asked(word)))
 
 
-def _match_typed(said: list[str], text: str) -> dict[str, str]:
-    """Return the words of a text as they were typed, by their normal form."""
-    typed = split_typed(text)
-    return dict(zip(said, typed, strict=True)) if len(typed) == len(said) else {}
+def _split_asked(word: str) -> list[str]:
+    """Return the parts of a word to look for. A letter that ends a pair is not looked for alone."""
+    parts = split_word(word)
+    return [part for n, part in enumerate(parts) if not n or len(part) > 1 or not parts[n - 1].endswith(part)]
 
 
-def list_forms(word: str, lexicon: RecallLexicon, typed: str) -> tuple[str, ...]:
-    """Return the forms by which a word is found: its beginning, or its irregular forms.
-
-    A full-text index keeps the marks of letters that are not Latin. Such a word is found as it is `typed`.
-    """
+def list_forms(word: str, lexicon: RecallLexicon) -> tuple[str, ...]:
+    """Return the forms by which a word is found: its beginning, or its irregular forms."""
     forms = lexicon.forms.get(word, ())
     if forms and len(word) < _LONG:
         return forms
@@ -101,23 +104,34 @@ def list_forms(word: str, lexicon: RecallLexicon, typed: str) -> tuple[str, ...]
         own.append(f"{word}s")
     elif len(word) == _SHORT + 1 and word.endswith("s"):
         own.append(word[:-1])
-    if typed != word and not typed[0].isascii():
-        own.append(_cut(typed))
     return tuple(dict.fromkeys((*own, *forms)))
 
 
 def _cut(word: str) -> str:
     """Return the beginning that the regular forms of a word have in common, with a star."""
+    if len(word) == 1 and is_unspaced(word):
+        return f"{word}*"
     if len(word) <= _SHORT or not word.isalpha():
         return word
     return f"{word[: max(_MIN_STEM, len(word) - _ENDING)]}*"
 
 
 def is_asking(text: str, language: str | None = None) -> bool:
-    """Return whether a message asks something: by its mark, its first word, or a reference to the past."""
-    said = split_words(text[:MAX_CHARS])
+    """Return whether a message asks something: by its mark, its first words, or a reference to the past."""
+    text = text[:MAX_CHARS]
+    said = split_words(text)
     lexicon = load_recall_lexicon(choose_language(said, language))
-    return "?" in text or bool(said and said[0] in lexicon.openers) or refers_back(said, lexicon)
+    return has_question_mark(text) or _begins_as_question(text, said, lexicon) or refers_back(said, lexicon)
+
+
+def _begins_as_question(text: str, said: list[str], lexicon: RecallLexicon) -> bool:
+    """Return whether a text or its last part begins as a question: "in which year", "the soup, how much"."""
+    last = split_words(text.rpartition(",")[2])
+    return (
+        (bool(said) and said[0] in lexicon.openers)
+        or (len(said) > 1 and said[0] in lexicon.stop and said[1] in lexicon.question_words)
+        or (bool(last) and last[0] in lexicon.clause_openers)
+    )
 
 
 def refers_back(said: list[str], lexicon: RecallLexicon) -> bool:
@@ -129,7 +143,7 @@ def refers_back(said: list[str], lexicon: RecallLexicon) -> bool:
 def cut_question(text: str) -> str:
     """Return the last sentence that ends with a question mark, or else the whole text."""
     sentences = split_sentences(text)
-    return next((each for each in reversed(sentences) if each.rstrip().endswith("?")), text)
+    return next((each for each in reversed(sentences) if ends_with_question_mark(each)), text)
 
 
 def split_sentences(text: str) -> list[str]:
@@ -142,7 +156,7 @@ def split_sentences(text: str) -> list[str]:
         is_last = n + 1 == len(text) or text[n + 1].isspace()
         word = text[max(start, n - _MIN_LAST_WORD) : n]
         ends = sign in "!?\n" or (sign == "." and len(word) == _MIN_LAST_WORD and word.isalpha())
-        if ends and is_last:
+        if (ends and is_last) or sign in _WIDE_ENDS:
             sentences.append(text[start : n + 1].strip())
             start = n + 1
     return [each for each in (*sentences, text[start:].strip()) if each]

@@ -7,8 +7,9 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import nlargest
+from typing import Generic, NamedTuple, TypeVar
 
-from sash.memory.words import normalize, split_words
+from sash.memory.words import ends_with_question_mark
 from sash.values.messages import MessageEntry
 
 # So many messages with the rarest words of a question are compared.
@@ -37,6 +38,21 @@ _DAYS_AFTER, _DAYS_BEFORE = 10.0, 2.0
 _DAY_S = 86_400.0
 
 
+# A word that only similar words stand for tells less.
+_GUESSED = 0.7
+
+
+class Spot(NamedTuple):
+    """A message of an owner: its session, and its position there."""
+
+    session_id: str
+    position: int
+
+
+# A message among others: its position in one session, or its `Spot`. It has an order.
+K = TypeVar("K", int, Spot)
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """A message as the ranking sees it. `at` is its time in seconds, and `length` is in characters.
@@ -53,16 +69,18 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class WordHits:
-    """The old messages with the words of a question.
+class WordHits(Generic[K]):
+    """The messages with the words of a question.
 
-    `weights` are those of the words: the rarer a word is, the more it tells. `found` has for the position of
-    a message the places of its words in `weights`, as the bits of a number.
+    `weights` are those of the words: the rarer a word is, the more it tells. `found` has for each message
+    the places of its words in `weights`, as the bits of a number. `guessed` are the places of words
+    that no message has: other words stand for them that are written alike.
     """
 
     weights: tuple[float, ...]
-    found: Mapping[int, int]
+    found: Mapping[K, int]
     message_count: int
+    guessed: frozenset[int] = frozenset()
 
     def sum_weights(self, words: int) -> float:
         """Return the sum of the weights of some words, given as bits."""
@@ -77,19 +95,6 @@ class Period:
     end: float
 
 
-def list_words_in(text: str, words: Sequence[Sequence[str]]) -> list[int]:
-    """Return the numbers of those words of which a text has a form. "boil*" is the beginning of a word."""
-    said = set(split_words(text))
-    return [n for n, forms in enumerate(words) if any(_has_form(said, form) for form in forms)]
-
-
-def _has_form(said: Collection[str], form: str) -> bool:
-    wanted = normalize(form.rstrip("*"))
-    if not form.endswith("*"):
-        return wanted in said
-    return any(word.startswith(wanted) for word in said)
-
-
 def weigh_word(hit_count: int, message_count: int) -> float:
     """Return how much a word tells that `hit_count` of all messages have."""
     if not hit_count:
@@ -97,22 +102,27 @@ def weigh_word(hit_count: int, message_count: int) -> float:
     return max(_MIN_WEIGHT, math.log((max(0, message_count - hit_count) + 0.5) / (hit_count + 0.5)))
 
 
-def choose_candidates(lists: Sequence[Collection[int]], message_count: int) -> WordHits:
-    """Return the messages whose words tell most. `lists` has the messages with each word.
-
-    A message may have any number that rises with its position.
-    """
-    weights = tuple(weigh_word(len(messages), message_count) for messages in lists)
-    found: dict[int, int] = {}
+def choose_candidates(
+    lists: Sequence[Collection[K]],
+    message_count: int,
+    guessed: frozenset[int] = frozenset(),
+    count: int = MAX_CANDIDATES,
+) -> WordHits[K]:
+    """Return the messages whose words tell most, at most `count`. `lists` has the messages with each word."""
+    weights = tuple(
+        weigh_word(len(messages), message_count) * (_GUESSED if n in guessed else 1)
+        for n, messages in enumerate(lists)
+    )
+    found: dict[K, int] = {}
     for n, messages in enumerate(lists):
         bit = 1 << n
         for message in messages:
             found[message] = found.get(message, 0) | bit
-    hits = WordHits(weights, found, message_count)
-    if len(found) <= MAX_CANDIDATES:
+    hits = WordHits(weights, found, message_count, guessed)
+    if len(found) <= count:
         return hits
     sums = {words: hits.sum_weights(words) for words in set(found.values())}
-    best = nlargest(MAX_CANDIDATES, found.items(), key=lambda item: (sums[item[1]], item[0]))
+    best = nlargest(count, found.items(), key=lambda item: (sums[item[1]], item[0]))
     return replace(hits, found=dict(best))
 
 
@@ -120,18 +130,18 @@ def make_place(position: int, message: MessageEntry) -> Place:
     """Return what the ranking knows of a message."""
     text = message.text
     at = message.timestamp.timestamp()
-    is_question = text.rstrip().endswith("?")
-    return Place(position, message.role, message.name or message.role, at, len(text), is_question)
+    speaker = message.name or message.role
+    return Place(position, message.role, speaker, at, len(text), ends_with_question_mark(text))
 
 
-def choose_best(hits: WordHits, places: Mapping[int, Place]) -> dict[int, float]:
+def choose_best(hits: WordHits[K], places: Mapping[K, Place], count: int = MAX_BEST) -> dict[K, float]:
     """Return the scores of the best candidates, from 0 to 1. Of the same words, a short message has more."""
     sums = {at: hits.sum_weights(words) for at, words in hits.found.items()}
     known = [at for at in sums if at in places]
     mean = sum(places[at].length for at in known) / len(known) if known else 1.0
     scores = {at: sums[at] / (1 + _K1 * (1 - _B + _B * places[at].length / (mean or 1.0))) for at in known}
     most = max(scores.values(), default=0.0)
-    best = nlargest(MAX_BEST, scores.items(), key=lambda item: (item[1], item[0]))
+    best = nlargest(count, scores.items(), key=lambda item: (item[1], item[0]))
     return {at: score / most for at, score in best} if most > 0 else {}
 
 
@@ -164,6 +174,20 @@ def rank_messages(
             score *= 1 + _IN_TIME * _is_in_time(place.at, period)
         ranked.append((place.position, score))
     return sorted(ranked, key=lambda item: (-item[1], -item[0]))
+
+
+def order_by_stretch(places: Iterable[Place]) -> list[Place]:
+    """Return messages in an order in which any beginning tells of many stretches of the conversation.
+
+    The first question of each stretch comes first, with its answer, then the second one of each, and so on.
+    """
+    ordered = sorted(places, key=lambda place: place.position)
+    turns: dict[int, int] = {}
+    keys: dict[int, tuple[int, int]] = {}
+    for place, stretch in zip(ordered, _number_stretches(ordered), strict=True):
+        turns[stretch] = turns.get(stretch, 0) + (place.role == "user")
+        keys[place.position] = (turns[stretch], place.position)
+    return sorted(ordered, key=lambda place: keys[place.position])
 
 
 def _number_stretches(ordered: Sequence[Place]) -> list[int]:

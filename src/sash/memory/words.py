@@ -7,6 +7,16 @@ from itertools import filterfalse
 MAX_KEYWORDS = 12
 
 _word = re.compile(r"[^\W_]+")
+# Letters of scripts that write no blanks between words: Thai to Khmer, and those of Chinese and Japanese.
+_UNSPACED = (
+    "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\uff66-\uff9d\U00020000-\U0003ffff"
+)
+_run = re.compile(f"[{_UNSPACED}]+|[^{_UNSPACED}]+")
+_unspaced = re.compile(f"[{_UNSPACED}]")
+# The marks of these letters and of all before them are combining characters with a class of their own.
+_LAST_LATIN = "\u036f"
+_QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 
 
 def split_words(text: str) -> list[str]:
@@ -14,9 +24,32 @@ def split_words(text: str) -> list[str]:
     return _word.findall(normalize(text))
 
 
-def split_typed(text: str) -> list[str]:
-    """Return the words of a text in order, in lower case, with their accents."""
-    return _word.findall(unicodedata.normalize("NFC", text.lower()))
+def split_index_words(text: str) -> list[str]:
+    """Return the words of a text as an index stores them.
+
+    Text without blanks between its words has all pairs of neighbouring letters instead, and its last letter.
+    """
+    return [part for word in split_words(text) for part in split_word(word)]
+
+
+def split_word(word: str) -> list[str]:
+    """Return the parts of a word in normal form that an index stores: the word, or pairs of its letters."""
+    if word.isascii() or not is_unspaced(word):
+        return [word]
+    parts: list[str] = []
+    for run in _run.findall(word):
+        parts += [run[n : n + 2] for n in range(len(run))] if is_unspaced(run) else [run]
+    return parts
+
+
+def is_unspaced(word: str) -> bool:
+    """Return True if a word has letters of a script that writes no blanks between words."""
+    return _unspaced.search(word) is not None
+
+
+def is_latin(text: str) -> bool:
+    """Return True if a text has only Latin letters, so that a full-text index splits it as `split_words`."""
+    return text.isascii() or not any(sign > _LAST_LATIN and sign.isalpha() for sign in text)
 
 
 def normalize(text: str) -> str:
@@ -24,7 +57,20 @@ def normalize(text: str) -> str:
     lower = text.lower()
     if lower.isascii():
         return lower
-    return "".join(filterfalse(unicodedata.combining, unicodedata.normalize("NFD", lower)))
+    plain = "".join(filterfalse(unicodedata.combining, unicodedata.normalize("NFD", lower)))
+    return plain if is_latin(plain) else "".join(filterfalse(_is_mark, plain))
+
+
+def ends_with_question_mark(text: str) -> bool:
+    return text.rstrip().endswith(_QUESTION_MARKS)
+
+
+def has_question_mark(text: str) -> bool:
+    return any(mark in text for mark in _QUESTION_MARKS)
+
+
+def _is_mark(sign: str) -> bool:
+    return unicodedata.category(sign).startswith("M")
 
 
 # Words without a topic, in the languages of most homes: English, German, French, Spanish, Italian, Dutch.

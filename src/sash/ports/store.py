@@ -19,7 +19,8 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 
-from sash.memory.recall_ranking import Place, WordHits
+from sash.memory.asked_words import AskedWord
+from sash.memory.recall_ranking import Place, Spot, WordHits
 from sash.ports.turns import (
     CANCELLED,
     LEASE_S,
@@ -423,15 +424,28 @@ class Store(Protocol):
         The session gets a new version. Raise `MessageNotFound` if the session has no such message.
         """
 
-    async def find_words(self, owner: str, session_id: str, words: Sequence[Sequence[str]]) -> WordHits:
+    async def find_words(self, owner: str, session_id: str, words: Sequence[AskedWord]) -> WordHits[int]:
         """Find the evicted messages with some words, without the results of tools.
 
-        A word has several forms: "bought", or "buy*" for all words that begin so. All messages are counted,
-        and those whose words tell most are returned.
+        If no message has a word, words that are written alike stand for it: compounds, and those with typing
+        mistakes. All messages are counted, and those whose words tell most are returned.
         """
 
-    async def read_places(self, owner: str, session_id: str, positions: Collection[int]) -> list[Place]:
-        """Return what a ranking needs of the evicted messages at some positions, without results of tools."""
+    async def search_words(
+        self, owner: str, words: Sequence[AskedWord], *, session_id: str | None = None, count: int
+    ) -> WordHits[Spot]:
+        """Find words as `find_words` does, also in the window: in one session or in all of the owner's.
+
+        At most `count` messages are returned. An unknown session has none.
+        """
+
+    async def read_places(
+        self, owner: str, session_id: str, positions: Collection[int], *, with_window: bool = False
+    ) -> list[Place]:
+        """Return what a ranking needs of the messages at some positions, without results of tools.
+
+        Those in the window are left out, unless the caller wants them.
+        """
 
     async def messages_at(
         self, owner: str, session_id: str, positions: Collection[int]
@@ -453,14 +467,6 @@ class Store(Protocol):
 
     async def spend(self, owner: str, usd: float) -> None:
         """Add dollars that the owner spends now, and that no turn in the store has."""
-
-    async def search(
-        self, owner: str, query: str, *, session_id: str | None = None, limit: int = 10
-    ) -> list[StoredMessage]:
-        """Find messages with all words of `query`, best match first, in one session or all of the owner's.
-
-        Tool results are left out.
-        """
 
     async def put_artifact(self, artifact: Artifact) -> None: ...
 

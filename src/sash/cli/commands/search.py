@@ -12,9 +12,12 @@ MAX_TEXT_CHARS = 200
 @with_common_options
 def search(
     options: CommonOptions,
-    query: Annotated[list[str], typer.Argument(metavar="WORDS", help="Words of the message.")],
+    query: Annotated[list[str], typer.Argument(metavar="WORDS", help="Words of the message, or a question.")],
     session: OptionalSession = None,
     limit: Annotated[int, typer.Option(min=1, max=MAX_LIMIT, help="The maximum number of messages.")] = 10,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, help="The maximum number of tokens of all messages together.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Find messages in all transcripts, best match first."""
@@ -29,7 +32,9 @@ def search(
     from sash.values.codec import adapter
 
     async def find(service: AgentService, caller: Caller) -> MessageList:
-        found = await service.search(caller, " ".join(query), session_id=session, limit=limit)
+        found = await service.search(
+            caller, " ".join(query), session_id=session, limit=limit, max_tokens=max_tokens
+        )
         return MessageList.of(found)
 
     with show_progress("Searching"):

@@ -159,7 +159,7 @@ class TurnContext:
         said = render(found, parts.local_time.zone)
         self._journal.write(
             Recalled(
-                question.asked,
+                tuple(word.text for word in question.words),
                 tuple(each.stored.message.id for each in found),
                 f"From earlier in this conversation, word for word:\n{said}",
                 tuple(map(_cite_turn, group_by_turn(found))),

@@ -45,7 +45,22 @@ MAX_PAGE = 500
 Id = Annotated[str, Path(min_length=1, max_length=256)]
 PageSize = Annotated[int, Query(ge=1, le=MAX_PAGE)]
 SearchWords = Annotated[
-    str, Query(min_length=1, max_length=256, description="Words to find in the messages.")
+    str,
+    Query(
+        min_length=1,
+        max_length=256,
+        description="Words to find in the messages, or a question. A question also finds the messages around "
+        "its words, and may name a time or a speaker.",
+    ),
+]
+MaxTokens = Annotated[
+    int | None,
+    Query(
+        ge=1,
+        le=1_000_000,
+        description="The most tokens that the texts of the messages may have together. Messages that do not "
+        "fit are skipped, and messages around the best ones follow.",
+    ),
 ]
 
 

@@ -11,6 +11,7 @@ from sash.engine.report_verbs import MAX_DAYS, STATISTICS_DAYS
 from sash.server.routes.dependencies import (
     ERRORS,
     CurrentCaller,
+    MaxTokens,
     PageSize,
     QueryRoute,
     SearchWords,
@@ -29,10 +30,15 @@ async def get_caller(service: Service, caller: CurrentCaller) -> Response:
 
 @router.get("/search", name="search_all", response_model=MessageList)
 async def search_all_messages(
-    service: Service, caller: CurrentCaller, q: SearchWords, limit: PageSize = 10
+    service: Service,
+    caller: CurrentCaller,
+    q: SearchWords,
+    limit: PageSize = 10,
+    max_tokens: MaxTokens = None,
 ) -> Response:
     """Search the messages of all your sessions, best match first. There is only one page."""
-    return make_json_response(MessageList.of_best(await service.search(caller, q, limit=limit)))
+    found = await service.search(caller, q, limit=limit, max_tokens=max_tokens)
+    return make_json_response(MessageList.of_best(found))
 
 
 @router.get("/stats", name="stats", response_model=dict[str, Any])

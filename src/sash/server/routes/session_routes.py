@@ -27,6 +27,7 @@ from sash.server.routes.dependencies import (
     ERRORS,
     CurrentCaller,
     Id,
+    MaxTokens,
     PageSize,
     QueryRoute,
     SearchWords,
@@ -223,9 +224,10 @@ async def search_messages(
     session_id: Id,
     q: SearchWords,
     limit: PageSize = 10,
+    max_tokens: MaxTokens = None,
 ) -> Response:
-    """Search the messages of a session, including evicted ones."""
-    found = await service.search(caller, q, session_id=session_id, limit=limit)
+    """Search the messages of a session, including evicted ones, best match first. There is only one page."""
+    found = await service.search(caller, q, session_id=session_id, limit=limit, max_tokens=max_tokens)
     return make_json_response(MessageList.of_best(found))
 
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 from datetime import datetime
 from heapq import nlargest
 
-from sash.memory.recall_ranking import Place, WordHits
-from sash.memory.words import split_words
+from sash.memory.asked_words import AskedWord
+from sash.memory.recall_ranking import Place, Spot, WordHits, choose_candidates
+from sash.memory.similar_words import add_similar
 from sash.ports.store import Artifact, Bundle, Page, StoredMessage, StoredStep, SweepCounts, Vector
 from sash.ports.turns import (
     CANCELLED,
@@ -380,11 +381,37 @@ class Ledgers:
     ) -> tuple[Session, StoredMessage]:
         return self._ledger(owner, session_id).tag_message(message_id, tags, self._clock.now())
 
-    def find_words(self, owner: str, session_id: str, words: Sequence[Sequence[str]]) -> WordHits:
+    def find_words(self, owner: str, session_id: str, words: Sequence[AskedWord]) -> WordHits[int]:
         return self._ledger(owner, session_id).find_words(words)
 
-    def read_places(self, owner: str, session_id: str, positions: Collection[int]) -> list[Place]:
-        return self._ledger(owner, session_id).read_places(positions)
+    def search_words(
+        self, owner: str, words: Sequence[AskedWord], *, session_id: str | None = None, count: int
+    ) -> WordHits[Spot]:
+        searched = [
+            ledger
+            for ledger in self._all_ledgers()
+            if ledger.session.owner == owner and session_id in (None, ledger.session.id)
+        ]
+
+        def find(forms: Iterable[str]) -> set[Spot]:
+            return {
+                Spot(ledger.session.id, at) for ledger in searched for at in ledger.list_with_forms(forms)
+            }
+
+        def find_similar(word: str) -> set[Spot]:
+            return {
+                Spot(ledger.session.id, at) for ledger in searched for at in ledger.list_with_similar(word)
+            }
+
+        lists = [find(word.forms) for word in words]
+        guessed = add_similar(lists, words, find_similar)
+        total = sum(len(ledger.transcript) for ledger in searched)
+        return choose_candidates(lists, total, guessed, count)
+
+    def read_places(
+        self, owner: str, session_id: str, positions: Collection[int], *, with_window: bool = False
+    ) -> list[Place]:
+        return self._ledger(owner, session_id).read_places(positions, with_window=with_window)
 
     def messages_at(self, owner: str, session_id: str, positions: Collection[int]) -> list[StoredMessage]:
         ledger = self._ledger(owner, session_id)
@@ -408,19 +435,6 @@ class Ledgers:
 
     def spend(self, owner: str, usd: float) -> None:
         self._spent.add(owner, self._clock.now(), usd)
-
-    def search(
-        self, owner: str, query: str, *, session_id: str | None = None, limit: int = 10
-    ) -> list[StoredMessage]:
-        wanted = set(split_words(query))
-        found = [
-            ledger.stored_message(position)
-            for ledger in self._all_ledgers()
-            if ledger.session.owner == owner and session_id in (None, ledger.session.id)
-            for position, message in enumerate(ledger.transcript, 1)
-            if message.role != "tool" and wanted and wanted <= set(split_words(message.text))
-        ]
-        return sorted(found, key=lambda stored: stored.message.timestamp, reverse=True)[:limit]
 
     def put_artifact(self, artifact: Artifact) -> None:
         self._ledger(artifact.owner, artifact.session_id)

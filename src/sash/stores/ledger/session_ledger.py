@@ -10,7 +10,9 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 
+from sash.memory.asked_words import AskedWord
 from sash.memory.recall_ranking import SAID, Place, WordHits, choose_candidates, make_place
+from sash.memory.similar_words import add_similar
 from sash.ports.store import FIRST_MESSAGES, StoredMessage, StoredStep, Vector
 from sash.ports.turns import (
     BegunTurn,
@@ -361,18 +363,28 @@ class Ledger:
         merged = self.vectors | {vector.position: vector for vector in vectors}
         self.vectors = {position: merged[position] for position in sorted(merged)[-keep:]}
 
-    def find_words(self, words: Sequence[Sequence[str]]) -> WordHits:
-        """Find the evicted messages with some words, of which each has several forms."""
-        lists = [
-            {at for form in forms for at in self._words.find(self.transcript, form) if self._is_evicted(at)}
-            for forms in words
-        ]
-        return choose_candidates(lists, len(self.transcript) - len(self.in_window))
+    def find_words(self, words: Sequence[AskedWord]) -> WordHits[int]:
+        """Find the evicted messages with some words."""
+        lists = [{*filter(self._is_evicted, self.list_with_forms(word.forms))} for word in words]
+        guessed = add_similar(
+            lists, words, lambda word: [*filter(self._is_evicted, self.list_with_similar(word))]
+        )
+        return choose_candidates(lists, len(self.transcript) - len(self.in_window), guessed)
 
-    def read_places(self, positions: Collection[int]) -> list[Place]:
-        """Return the places of those evicted messages at some positions that were said."""
-        known = (n for n in sorted(positions) if 0 < n <= len(self.transcript) and self._is_evicted(n))
-        return [make_place(n, m) for n in known if (m := self.transcript[n - 1]).role in SAID and m.text]
+    def list_with_forms(self, forms: Iterable[str]) -> set[int]:
+        """Return the positions of the messages with one of some forms, without results of tools."""
+        index = self._words.update(self.transcript)
+        return {at for form in forms for at in index.find(form)}
+
+    def list_with_similar(self, word: str) -> set[int]:
+        """Return the positions of the messages with a word that is written like another one."""
+        return self.list_with_forms(self._words.update(self.transcript).find_similar(word))
+
+    def read_places(self, positions: Collection[int], *, with_window: bool) -> list[Place]:
+        """Return the places of those messages at some positions that were said."""
+        known = (n for n in sorted(positions) if 0 < n <= len(self.transcript))
+        wanted = (n for n in known if with_window or self._is_evicted(n))
+        return [make_place(n, m) for n in wanted if (m := self.transcript[n - 1]).role in SAID and m.text]
 
     def _is_evicted(self, position: int) -> bool:
         return self.transcript[position - 1].id not in self.in_window

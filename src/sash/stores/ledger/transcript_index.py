@@ -7,19 +7,19 @@ from sash.values.messages import MessageEntry
 
 
 class TranscriptIndex:
-    """Finds messages of a transcript by their words. A search adds the new messages first."""
+    """Indexes the messages of a transcript. A search adds the new ones first."""
 
     def __init__(self) -> None:
         self._words = WordIndex()
         self._indexed_count = 0
 
-    def find(self, transcript: Sequence[MessageEntry], form: str) -> set[int]:
-        """Return the positions of messages with a word, as `WordIndex` does."""
+    def update(self, transcript: Sequence[MessageEntry]) -> WordIndex:
+        """Return the index with all messages of the transcript."""
         for position, message in enumerate(transcript[self._indexed_count :], self._indexed_count + 1):
             if message.role != "tool":
                 self._words.add(position, message.text)
         self._indexed_count = len(transcript)
-        return self._words.find(form)
+        return self._words
 
     def replace(self, position: int, old: MessageEntry, new: MessageEntry) -> None:
         """Replace a message, which is not the result of a tool."""

@@ -1,10 +1,11 @@
 """An in-memory word index, for a backend without a full-text index."""
 
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from operator import itemgetter
 
-from sash.memory.words import normalize, split_words
+from sash.memory.similar_words import MAX_COMPARED, choose_similar, list_parts
+from sash.memory.words import normalize, split_index_words
 
 # Words are grouped by their first letters. This is the number of letters.
 _KEY_LENGTH = 4
@@ -15,19 +16,23 @@ class WordIndex:
 
     def __init__(self) -> None:
         self._by_key: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
+        self._known: set[str] = set()
+        self._by_part: defaultdict[str, list[str]] = defaultdict(list)
 
     def add(self, position: int, text: str) -> None:
         """Add the text of a message. Positions must come in ascending order."""
-        for word in set(split_words(text)):
+        for word in set(split_index_words(text)):
             self._by_key[word[:_KEY_LENGTH]].append((position, word))
+            self._add_parts(word)
 
     def replace(self, position: int, old: str, new: str) -> None:
         """Replace the text of a message that the index contains."""
-        for key in {word[:_KEY_LENGTH] for word in split_words(old)}:
+        for key in {word[:_KEY_LENGTH] for word in split_index_words(old)}:
             del self._by_key[key][self._find_slice(key, position)]
-        for word in set(split_words(new)):
+        for word in set(split_index_words(new)):
             at = self._find_slice(word[:_KEY_LENGTH], position).start
             self._by_key[word[:_KEY_LENGTH]].insert(at, (position, word))
+            self._add_parts(word)
 
     def find(self, form: str) -> set[int]:
         """Return the positions of messages that have a word. "boil*" is the beginning of a word."""
@@ -39,6 +44,17 @@ class WordIndex:
         if form.endswith("*"):
             return {at for at, word in items if word.startswith(wanted)}
         return {at for at, word in items if word == wanted}
+
+    def find_similar(self, word: str) -> list[str]:
+        """Return the words of the transcript that are written like another one."""
+        shared = Counter(other for part in list_parts(word) for other in self._by_part.get(part, ()))
+        return choose_similar(word, [other for other, _ in shared.most_common(MAX_COMPARED)])
+
+    def _add_parts(self, word: str) -> None:
+        if word not in self._known:
+            self._known.add(word)
+            for part in list_parts(word):
+                self._by_part[part].append(word)
 
     def _find_slice(self, key: str, position: int) -> slice:
         """Return the slice of a group that holds the words of a message, given the message's position.

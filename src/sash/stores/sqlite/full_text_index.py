@@ -1,10 +1,13 @@
 """The full-text index of all messages. It can be computed again, so a damaged index is emptied and filled."""
 
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import accumulate
 
 from sash.errors import StoreUnavailable
+from sash.memory.words import is_latin, split_index_words
+from sash.stores.sqlite.known_words import add_words
 from sash.stores.sqlite.queries import SQL, read_script
 
 CHARS_PER_STEP = 1 << 16
@@ -36,9 +39,27 @@ def index_messages(db: sqlite3.Connection) -> Iterator[None]:
         sizes = accumulate(size or 0 for _, size in rows)
         count = sum(total <= CHARS_PER_STEP for total in sizes)
         last = rows[max(1, count) - 1][0]
+        _prepare_texts(db, last)
         db.execute(SQL["index_messages"], (last,))
         db.execute(SQL["set_indexed"], (last,))
         yield
+
+
+def make_index_text(text: str) -> str | None:
+    """Return the text that the index stores for another one, or None for the text itself."""
+    return None if is_latin(text) else " ".join(split_index_words(text))
+
+
+def _prepare_texts(db: sqlite3.Connection, last: int) -> None:
+    """Write what the index needs of the messages up to a row: texts of other scripts, and new words."""
+    words: defaultdict[int, set[str]] = defaultdict(set)
+    for row, session, is_said, text in db.execute(SQL["texts_to_index"], (last,)).fetchall():
+        if (index_text := make_index_text(text or "")) is not None:
+            db.execute(SQL["set_index_text"], (index_text, row))
+        if is_said:
+            words[session].update(split_index_words(text or ""))
+    for session, said in words.items():
+        add_words(db, session, said)
 
 
 def check_index(db: sqlite3.Connection) -> None:

@@ -15,6 +15,7 @@ from sash.ports.turns import Cut, Evicted
 from sash.stores.rules import message_rules, record_errors
 from sash.stores.sqlite.columns import Text, read_columns
 from sash.stores.sqlite.damaged_rows import read_sound
+from sash.stores.sqlite.full_text_index import make_index_text
 from sash.stores.sqlite.queries import SQL
 from sash.stores.sqlite.session_rows import find_key, touch_session, write_digest
 from sash.values import window_stats
@@ -191,7 +192,8 @@ def replace_answer(
     db: sqlite3.Connection, stored: StoredAnswer, continuation_id: str, answer: MessageEntry
 ) -> None:
     """Replace the last message of a turn, and delete the turn's vector, which no longer fits."""
-    db.execute(SQL["amend_message"], {"row": stored.row, "body": encode(answer)})
+    amended = {"row": stored.row, "body": encode(answer), "index_text": make_index_text(answer.text)}
+    db.execute(SQL["amend_message"], amended)
     where = {"session": stored.session, "position": stored.position, "id": continuation_id}
     db.execute(SQL["drop_vector"], where)
 

@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
-from sash.memory.recall_ranking import Place, WordHits
+from sash.memory.asked_words import AskedWord
+from sash.memory.recall_ranking import Place, Spot, WordHits
 from sash.ports.store import Artifact, Bundle, Page, StoredMessage, StoredStep, SweepCounts, Vector
 from sash.ports.turns import (
     CANCELLED,
@@ -393,30 +394,28 @@ class SqliteStore:
         position = await self._read(find, owner)
         return await self._write(tag)
 
-    async def search(
-        self, owner: str, query: str, *, session_id: str | None = None, limit: int = 10
-    ) -> list[StoredMessage]:
-        words = word_search.quote_words(query)
-        if not words:
-            return []
-
-        async def search() -> list[StoredMessage]:
+    async def search_words(
+        self, owner: str, words: Sequence[AskedWord], *, session_id: str | None = None, count: int
+    ) -> WordHits[Spot]:
+        async def search() -> WordHits[Spot]:
             await self.database.write_in_slices(full_text_index.index_messages)
             return await self._read(
-                lambda db: word_search.search_messages(db, owner, words, session_id, limit), owner
+                lambda db: word_search.search_words(db, owner, session_id, words, count), owner
             )
 
         return await self._search(search)
 
-    async def find_words(self, owner: str, session_id: str, words: Sequence[Sequence[str]]) -> WordHits:
-        def find(db: sqlite3.Connection, key: int) -> WordHits:
-            return word_search.find_words(db, key, words)
+    async def find_words(self, owner: str, session_id: str, words: Sequence[AskedWord]) -> WordHits[int]:
+        def find(db: sqlite3.Connection, key: int) -> WordHits[int]:
+            return word_search.find_words(db, owner, key, words)
 
         return await self._search(lambda: self._read_session(owner, session_id, find))
 
-    async def read_places(self, owner: str, session_id: str, positions: Collection[int]) -> list[Place]:
+    async def read_places(
+        self, owner: str, session_id: str, positions: Collection[int], *, with_window: bool = False
+    ) -> list[Place]:
         def read(db: sqlite3.Connection, key: int) -> list[Place]:
-            return word_search.read_places(db, key, positions)
+            return word_search.read_places(db, key, positions, with_window=with_window)
 
         return await self._read_session(owner, session_id, read)
 

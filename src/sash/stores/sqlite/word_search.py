@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from time import monotonic
@@ -11,49 +12,92 @@ from typing import Any, NamedTuple
 from pydantic import Json
 
 from sash.errors import InvalidInput, StoreUnavailable
-from sash.memory.recall_ranking import Place, WordHits, choose_candidates, list_words_in
-from sash.ports.store import StoredMessage
+from sash.memory.asked_words import AskedWord, list_words_among
+from sash.memory.recall_ranking import Place, Spot, WordHits, choose_candidates
+from sash.memory.similar_words import add_similar, choose_similar
+from sash.memory.words import ends_with_question_mark, split_index_words
 from sash.stores.sqlite.columns import read_columns
 from sash.stores.sqlite.damaged_rows import read_sound
 from sash.stores.sqlite.full_text_index import check_index
-from sash.stores.sqlite.message_rows import read_message
+from sash.stores.sqlite.known_words import find_similar
 from sash.stores.sqlite.queries import SQL
 from sash.values.bounds import Natural
 
 MAX_SEARCH_S = 5.0
-MAX_FOUND_CHARS = 4 << 20
-_BODY = 3
 # SQLite's virtual machine executes this many instructions between two checks of the time.
 STEPS_PER_CHECK = 1000
+# No message has a row with so high a number.
+_NO_ROW = 2**63 - 1
 
 
-def quote_words(query: str) -> str:
-    """Return a full-text query for texts with all words of `query`; empty if it has no word."""
-    quoted = query.replace("\0", " ").replace('"', '""')
-    return " ".join(f'"{word}"' for word in quoted.split())
+def find_words(db: sqlite3.Connection, owner: str, key: int, words: Sequence[AskedWord]) -> WordHits[int]:
+    """Find the evicted messages with some words. Messages that the index lacks are read."""
+    check_index(db)
+    window = _find_window(db, key)
+    unindexed = {row: set(split_index_words(text)) for row, text in _read_unindexed(db, key)}
+    kept_at = {"session": key, "positions": json.dumps(sorted(window.kept))}
+    kept = {row for (row,) in db.execute(SQL["rows_at"], kept_at)} if window.kept else set()
+
+    def list_rows(forms: Collection[str]) -> set[int]:
+        where = {"words": _quote_search(key, forms), "until": window.first_row}
+        return {row for (row,) in db.execute(SQL["rows_with_words"], where)} - kept if forms else set()
+
+    def list_similar(word: str) -> set[int]:
+        similar = {*find_similar(db, key, owner, word)}
+        similar.update(choose_similar(word, set().union(*unindexed.values())))
+        return list_rows(similar) | {row for row, said in unindexed.items() if not similar.isdisjoint(said)}
+
+    lists = [list_rows(word.forms) for word in words]
+    for row, said in unindexed.items():
+        for n in list_words_among(said, words):
+            lists[n].add(row)
+    guessed = add_similar(lists, words, list_similar)
+    hits = choose_candidates(lists, window.first_position - 1 - len(window.kept), guessed)
+    rows_found = json.dumps(list(hits.found))
+    positions = dict(db.execute(SQL["positions_of_rows"], {"session": key, "rows": rows_found}))
+    found = {positions[row]: words for row, words in hits.found.items() if row in positions}
+    return replace(hits, found=found)
 
 
-def search_messages(
-    db: sqlite3.Connection, owner: str, words: str, session_id: str | None, limit: int
-) -> list[StoredMessage]:
-    """Find messages by their words, best first. Raise `InvalidInput` if the search takes too long."""
-    match = f"text : ({words})"
+def search_words(
+    db: sqlite3.Connection, owner: str, session_id: str | None, words: Sequence[AskedWord], count: int
+) -> WordHits[Spot]:
+    """Find the indexed messages with some words. Raise `InvalidInput` if the search takes too long."""
+    key: int | None = None
     if session_id is not None:
         row = db.execute(SQL["key"], {"session_id": session_id, "owner": owner}).fetchone()
         if row is None:
-            return []
-        match = f"place : {_quote_place(row[0])} AND {match}"
+            return WordHits((0.0,) * len(words), {}, 0)
+        key = int(row[0])
+
+    def list_rows(forms: Collection[str]) -> set[int]:
+        name = "owner_rows_with_words" if key is None else "rows_with_words"
+        where = {"words": _quote_search(key, forms), "owner": owner, "until": _NO_ROW}
+        return {row for (row,) in db.execute(SQL[name], where)} if forms else set()
+
+    with _stop_long_search(db):
+        lists = [list_rows(word.forms) for word in words]
+        guessed = add_similar(lists, words, lambda word: list_rows(find_similar(db, key, owner, word)))
+        [total] = db.execute(
+            SQL["count_owner_messages"], {"owner": owner, "session_id": session_id}
+        ).fetchone()
+        hits = choose_candidates(lists, total, guessed, count)
+        where = {"owner": owner, "rows": json.dumps(list(hits.found))}
+        spots = {
+            row: Spot(str(found_in), position)
+            for row, found_in, position in db.execute(SQL["spots_of_rows"], where)
+            if isinstance(position, int)
+        }
+    found = {spots[row]: words for row, words in hits.found.items() if row in spots}
+    return WordHits(hits.weights, found, total, guessed)
+
+
+@contextmanager
+def _stop_long_search(db: sqlite3.Connection) -> Iterator[None]:
     until = monotonic() + MAX_SEARCH_S
     db.set_progress_handler(lambda: monotonic() >= until, STEPS_PER_CHECK)
     try:
-        found, chars = [], 0
-        for row in db.execute(SQL["search"], {"words": match, "owner": owner, "limit": limit}):
-            sound = read_sound(lambda row: read_message(*row), [row])
-            found += sound
-            chars += sum(len(row[_BODY]) for _ in sound)
-            if chars > MAX_FOUND_CHARS:
-                break
-        return found
+        yield
     except sqlite3.OperationalError as error:
         if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_INTERRUPT:
             raise
@@ -64,35 +108,14 @@ def search_messages(
         db.set_progress_handler(None, 0)
 
 
-def find_words(db: sqlite3.Connection, key: int, words: Sequence[Sequence[str]]) -> WordHits:
-    """Find the evicted messages with some words, of which each has several forms.
-
-    Messages that the index lacks are read.
-    """
-    check_index(db)
-    window = _find_window(db, key)
-    lists: list[set[int]] = [set() for _ in words]
-    for row, text in _read_unindexed(db, key):
-        for n in list_words_in(text, words):
-            lists[n].add(row)
-    kept_at = {"session": key, "positions": json.dumps(sorted(window.kept))}
-    kept = {row for (row,) in db.execute(SQL["rows_at"], kept_at)} if window.kept else set()
-    place = f'place : "{key}said"'
-    for rows, forms in zip(lists, words, strict=True):
-        any_of = " OR ".join(map(_quote_form, forms))
-        where = {"words": f"{place} AND text : ({any_of})", "until": window.first_row}
-        rows.update(row for (row,) in db.execute(SQL["rows_with_words"], where))
-        rows -= kept
-    hits = choose_candidates(lists, window.first_position - 1 - len(window.kept))
-    rows_found = json.dumps(list(hits.found))
-    positions = dict(db.execute(SQL["positions_of_rows"], {"session": key, "rows": rows_found}))
-    return replace(hits, found={positions[row]: bits for row, bits in hits.found.items() if row in positions})
-
-
-def read_places(db: sqlite3.Connection, key: int, positions: Collection[int]) -> list[Place]:
-    """Return the places of those evicted messages at some positions that were said, and not by tools."""
-    window = _find_window(db, key)
-    wanted = sorted(at for at in positions if 0 < at < window.first_position and at not in window.kept)
+def read_places(
+    db: sqlite3.Connection, key: int, positions: Collection[int], *, with_window: bool
+) -> list[Place]:
+    """Return the places of those messages at some positions that were said, and not by tools."""
+    wanted = sorted(positions)
+    if not with_window:
+        window = _find_window(db, key)
+        wanted = [at for at in wanted if 0 < at < window.first_position and at not in window.kept]
     found = db.execute(SQL["places"], {"session": key, "positions": json.dumps(wanted)})
     return read_sound(_read_place, found)
 
@@ -125,12 +148,13 @@ def _read_place(row: Sequence[Any]) -> Place:
         at = datetime.fromisoformat(timestamp).timestamp()
     except (TypeError, ValueError, OverflowError) as error:
         raise StoreUnavailable("a stored row is damaged, `sash doctor` names it") from error
-    return Place(int(position), str(role), str(speaker), at, int(length), str(end).rstrip().endswith("?"))
+    return Place(int(position), str(role), str(speaker), at, int(length), ends_with_question_mark(str(end)))
 
 
-def _quote_place(key: int) -> str:
-    """Return a full-text query for all messages of a session."""
-    return f'("{key}said" OR "{key}tool")'
+def _quote_search(key: int | None, forms: Collection[str]) -> str:
+    """Return a full-text query for the forms of a word in a session, or in all sessions."""
+    any_of = " OR ".join(map(_quote_form, forms))
+    return f'place : "{"" if key is None else key}said" AND text : ({any_of})'
 
 
 def _quote_form(form: str) -> str:

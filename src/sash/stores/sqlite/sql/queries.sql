@@ -401,7 +401,7 @@ WHERE c.id = :id;
 UPDATE messages SET body = :body WHERE session = :session AND position = :position;
 
 -- name: amend_message
-UPDATE messages SET body = :body WHERE row = :row;
+UPDATE messages SET body = :body, index_text = :index_text WHERE row = :row;
 
 -- name: amend_continuation
 -- The amendment is a new step, which the next sweep has to drop.
@@ -461,14 +461,44 @@ UPDATE indexed SET row = min(row, ifnull((SELECT max(row) FROM messages), 0));
 -- Merges some segments of the index. A negative number of pages begins to merge all segments into one.
 INSERT INTO said (said, rank) VALUES ('merge', ?);
 
--- name: search
-SELECT s.id, m.position, m.continuation_id, m.body, m.position >= c.window_from
-    OR EXISTS (SELECT 1 FROM json_each(iif(json_valid(c.kept), c.kept, '[]')) WHERE value = m.position)
-FROM said JOIN messages AS m ON m.row = said.rowid JOIN sessions AS s ON s.key = m.session
-    JOIN cuts AS c ON c.session = m.session
-WHERE said MATCH :words AND rank MATCH 'bm25(0.0, 1.0)' AND s.owner = :owner
-    AND iif(json_valid(m.body), json_extract(m.body, '$.role') <> 'tool', 1)
-ORDER BY rank LIMIT :limit;
+-- name: texts_to_index
+SELECT m.row, m.session, t.place LIKE '% said', t.text FROM messages AS m CROSS JOIN messages_as_text AS t ON t.row = m.row
+WHERE m.row > (SELECT row FROM indexed) AND m.row <= ?;
+
+-- name: set_index_text
+UPDATE messages SET index_text = ? WHERE row = ?;
+
+-- name: unknown_words
+-- A word is known if its first part is.
+SELECT j.key FROM json_each(:first_parts) AS j
+WHERE NOT EXISTS (SELECT 1 FROM word_parts WHERE session = :session AND part = j.value AND word = j.key);
+
+-- name: add_word_part
+INSERT OR IGNORE INTO word_parts (session, part, word) VALUES (?, ?, ?);
+
+-- name: words_with_parts
+-- The words with the most of some parts.
+SELECT w.word FROM json_each(:parts) AS j CROSS JOIN word_parts AS w ON w.session = :session AND w.part = j.value
+WHERE typeof(w.word) = 'text'
+GROUP BY w.word ORDER BY count(*) DESC, w.word LIMIT :limit;
+
+-- name: owner_words_with_parts
+SELECT w.word FROM sessions AS s CROSS JOIN json_each(:parts) AS j
+    CROSS JOIN word_parts AS w ON w.session = s.key AND w.part = j.value
+WHERE s.owner = :owner AND typeof(w.word) = 'text'
+GROUP BY w.word ORDER BY count(DISTINCT j.value) DESC, w.word LIMIT :limit;
+
+-- name: owner_rows_with_words
+SELECT said.rowid FROM said CROSS JOIN messages AS m ON m.row = said.rowid JOIN sessions AS s ON s.key = m.session
+WHERE said MATCH :words AND s.owner = :owner;
+
+-- name: count_owner_messages
+SELECT CAST(total(positions) AS INTEGER) FROM sessions
+WHERE owner = :owner AND (:session_id IS NULL OR id = :session_id) AND typeof(positions) = 'integer';
+
+-- name: spots_of_rows
+SELECT m.row, s.id, m.position FROM json_each(:rows) AS j CROSS JOIN messages AS m ON m.row = j.value
+    JOIN sessions AS s ON s.key = m.session WHERE s.owner = :owner;
 
 -- name: evicted_until
 -- The position and the row of the first message behind the evicted ones, and the positions before it that are kept.

@@ -1,0 +1,156 @@
+"""Search: finds messages of one session or of all sessions of an owner, also those in a window."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sash.engine.period_search import PeriodSearch
+from sash.engine.recall import QuestionContext, repeats_query
+from sash.errors import SessionNotFound
+from sash.memory.asked_words import AskedWord
+from sash.memory.recall_question import MAX_WORDS, RecallQuestion, is_asking
+from sash.memory.recall_ranking import (
+    MAX_BEST,
+    MAX_CANDIDATES,
+    REACH,
+    SAID,
+    Place,
+    Spot,
+    choose_best,
+    rank_messages,
+)
+from sash.memory.words import split_index_words, split_words
+from sash.ports.store import Store, StoredMessage
+
+# A search reads this many messages more than it returns, to put the questions among them last.
+MAX_REPEATED_QUESTIONS = 20
+# So many messages are read at a time, until they have this many characters.
+BATCH, MAX_FOUND_CHARS = 20, 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBudget:
+    """How many tokens the results of a search may have together, and how to count them."""
+
+    max_tokens: int
+    count: Callable[[str], int]
+
+
+class TranscriptSearch:
+    """Searches one session, or all sessions of an owner."""
+
+    def __init__(self, store: Store, owner: str, session_id: str | None) -> None:
+        self._store = store
+        self._owner = owner
+        self._session_id = session_id
+
+    async def search(
+        self, query: str, context: QuestionContext, limit: int, budget: TokenBudget | None = None
+    ) -> list[StoredMessage]:
+        """Return the best messages for a query, best first. Questions that repeat it come last.
+
+        With a budget, messages that do not fit are skipped, and messages around the best ones follow. A
+        question finds these anyway, because an answer seldom repeats its words. Other queries find only
+        messages that have one of their words.
+        """
+        asks = is_asking(query, context.language)
+        count = limit + MAX_REPEATED_QUESTIONS
+        ranked = await self._rank(
+            query, context, count, has_time=asks, with_others=asks or budget is not None
+        )
+        found = await self._read(ranked[:count])
+        found.sort(key=lambda stored: repeats_query(stored, query))
+        return (found if budget is None else list(_choose_fitting(found, budget)))[:limit]
+
+    async def _rank(
+        self, query: str, context: QuestionContext, count: int, *, has_time: bool, with_others: bool
+    ) -> list[Spot]:
+        question = await context.read(query)
+        if has_time and question.period and not question.words and self._session_id is not None:
+            ordered = await PeriodSearch(self._store, self._owner, self._session_id, with_window=True).find(
+                question.period
+            )
+            return [Spot(self._session_id, place.position) for place in ordered]
+        question = _complete(question, query, has_time=has_time)
+        ranked, places = await self._rank_for(question, count, with_others=with_others)
+        names = {place.speaker for known in places.values() for place in known.values()} - SAID
+        if set(split_words(query)).isdisjoint(word for name in names for word in split_words(name)):
+            return ranked
+        named = await replace(context, names=tuple(sorted(names))).read(query)
+        question = _complete(named, query, has_time=has_time)
+        return (await self._rank_for(question, count, with_others=with_others))[0]
+
+    async def _rank_for(
+        self, question: RecallQuestion, count: int, *, with_others: bool
+    ) -> tuple[list[Spot], Mapping[str, Mapping[int, Place]]]:
+        """Return the messages, best first, and the places that were compared, by session."""
+        hits = await self._store.search_words(
+            self._owner, question.words, session_id=self._session_id, count=max(MAX_CANDIDATES, count)
+        )
+        near: defaultdict[str, set[int]] = defaultdict(set)
+        for session_id, at in hits.found:
+            near[session_id].update(range(max(1, at - REACH), at + REACH + 1))
+        places = {session_id: await self._read_places(session_id, near[session_id]) for session_id in near}
+        known = {
+            Spot(session_id, at): place for session_id in places for at, place in places[session_id].items()
+        }
+        own = choose_best(hits, known, max(MAX_BEST, count))
+        scores: list[tuple[Spot, float]] = []
+        for session_id, around in places.items():
+            best = {at: score for (found_in, at), score in own.items() if found_in == session_id}
+            ranked = rank_messages(best, around.values(), question.speakers, question.period)
+            scores += [(Spot(session_id, at), score) for at, score in ranked]
+        scores.sort(key=lambda item: -item[1])
+        return [spot for spot, _ in scores if with_others or spot in hits.found], places
+
+    async def _read_places(self, session_id: str, positions: Iterable[int]) -> dict[int, Place]:
+        """Return what was said at some positions; nothing of a session that is deleted meanwhile."""
+        try:
+            found = await self._store.read_places(self._owner, session_id, [*positions], with_window=True)
+        except SessionNotFound:
+            return {}
+        return {place.position: place for place in found}
+
+    async def _read(self, spots: Sequence[Spot]) -> list[StoredMessage]:
+        """Read messages in their order, until they are large together. Damaged ones are left out."""
+        found: list[StoredMessage] = []
+        chars = 0
+        for start in range(0, len(spots), BATCH):
+            batch = spots[start : start + BATCH]
+            by_spot: dict[Spot, StoredMessage] = {}
+            for session_id in {spot.session_id for spot in batch}:
+                at = [spot.position for spot in batch if spot.session_id == session_id]
+                by_spot |= await self._read_session(session_id, at)
+            read = [by_spot[spot] for spot in batch if spot in by_spot]
+            found += read
+            chars += sum(len(stored.message.text) for stored in read)
+            if chars > MAX_FOUND_CHARS:
+                break
+        return found
+
+    async def _read_session(self, session_id: str, positions: Sequence[int]) -> dict[Spot, StoredMessage]:
+        try:
+            read = await self._store.messages_at(self._owner, session_id, positions)
+        except SessionNotFound:
+            return {}
+        return {Spot(session_id, stored.position): stored for stored in read}
+
+
+def _complete(question: RecallQuestion, query: str, *, has_time: bool) -> RecallQuestion:
+    """Return a question without its time if it asks nothing, and with all words if none has a topic."""
+    if not has_time:
+        question = replace(question, period=None)
+    if question.words:
+        return question
+    said = dict.fromkeys(split_index_words(query))
+    return replace(question, words=tuple(AskedWord(word, (word,)) for word in said)[:MAX_WORDS])
+
+
+def _choose_fitting(found: Iterable[StoredMessage], budget: TokenBudget) -> Iterable[StoredMessage]:
+    """Yield the messages that fit a budget together, in their order."""
+    rest = budget.max_tokens
+    for stored in found:
+        cost = budget.count(stored.message.text)
+        if cost <= rest:
+            rest -= cost
+            yield stored
