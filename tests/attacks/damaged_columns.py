@@ -26,6 +26,7 @@ _ROWS = {
     "spent": ["SELECT NULL, 'true'"],
     "said_data": ["SELECT NULL, 'id = ' || max(id) FROM said_data", "SELECT NULL, 'id = 10'"],
     "said_idx": ["SELECT NULL, 'true'"],
+    "word_parts": ["SELECT NULL, 'true'"],
     "said_config": ["SELECT NULL, 'k = ''version'''"],
 }
 _ANY_ROW = ["SELECT NULL, 'rowid = ' || max(rowid) FROM {}"]

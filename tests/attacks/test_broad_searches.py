@@ -53,7 +53,7 @@ async def test_a_search_that_takes_too_long_is_stopped(service, monkeypatch):
 async def test_an_owner_s_searches_wait_in_a_line_that_ends(service, monkeypatch):
     """The victim's search runs while those of the greedy owner wait."""
     may_end, running = asyncio.Event(), []
-    search = service.runtime.store.search
+    search = service.runtime.store.search_words
 
     async def slow_search(owner, *args, **options):
         if owner == "greedy":
@@ -61,7 +61,7 @@ async def test_an_owner_s_searches_wait_in_a_line_that_ends(service, monkeypatch
             await may_end.wait()
         return await search(owner, *args, **options)
 
-    monkeypatch.setattr(service.runtime.store, "search", slow_search)
+    monkeypatch.setattr(service.runtime.store, "search_words", slow_search)
     share = SHARES["search"]
     tasks = [
         asyncio.create_task(service.search(GREEDY, "lamp")) for _ in range(share.running + share.waiting)

@@ -14,6 +14,7 @@ from sash.errors import ContinuationNotFound, SessionExists, SessionNotFound, St
 from sash.stores.sqlite import bundles, database, hidden_sessions
 from sash.stores.sqlite.store import SqliteStore
 from sash.testing import ScriptedModel
+from tests.finding import search
 from tests.surfaces.serving import WAIT_S, problem, serving
 
 MEGABYTE = "word " * 200_000
@@ -81,7 +82,7 @@ async def test_a_failed_import_leaves_nothing(store, monkeypatch, steps):
         return  # The import has fewer steps.
     monkeypatch.undo()
     assert (await store.list_sessions("ann")).items == ()
-    assert await store.search("ann", "secret") == []
+    assert await search(store, "ann", "secret") == []
     await store.import_session(bundle)
     assert await store.export_session("ann", bundle.session.id) == bundle
 

@@ -7,7 +7,7 @@ import pytest
 
 from sash.errors import SashError
 from tests.backends import DURABLE
-from tests.contract.finding import word
+from tests.finding import word
 
 pytestmark = pytest.mark.parametrize("backend", DURABLE)
 

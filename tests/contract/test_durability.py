@@ -18,8 +18,8 @@ from sash.values.ids import new_id
 from sash.values.steps import (
     Plan,
 )
-from tests.contract.finding import search
 from tests.contract.sample_values import PLAN, completed, said, without
+from tests.finding import search
 
 
 async def test_a_late_write_does_not_restore_a_deleted_session(store, start, begin):

@@ -21,8 +21,8 @@ from sash.values.stats import Stats
 from sash.values.steps import (
     Finished,
 )
-from tests.contract.finding import search, word
 from tests.contract.sample_values import PLAN, completed, said, without
+from tests.finding import search, word
 
 
 async def answers(store, session):

@@ -12,8 +12,8 @@ from sash.values.ids import Ulids
 from sash.values.stats import Stats
 from sash.values.steps import Plan, ToolResult
 from tests.backends import DURABLE
-from tests.contract.finding import search
 from tests.contract.sample_values import completed, said
+from tests.finding import search
 
 DAY = timedelta(days=1)
 

