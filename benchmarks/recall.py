@@ -49,18 +49,23 @@ from benchmarks._recall_data import Conversation, read_conversation, read_everyd
 from benchmarks._report import Row, arguments, machine, write_json
 from sash.engine.automatic_recall import recall_for
 from sash.engine.recall import OldMessages
+from sash.engine.runtime import Runtime
 from sash.memory.tokens import count_text
 from sash.memory.words import normalize
 from sash.stores.memory import MemoryStore
 from sash.stores.sqlite.store import SqliteStore
+from sash.testing import ScriptedModel
 
 TUNED, REPORTED = "terrace_house", ("city_flat", "hofhaus")
 BUDGETS = (250, 500, 1_000)
 MAX_AUTOMATIC_TOKENS = 400
 WINDOW_TOKENS = 4_000
 SIZES = (1_000, 10_000, 100_000)
+TURNS = 200
 # The longest median time of a search in ms, by the number of messages.
 MAX_MS = {1_000: 3.0, 10_000: 6.0, 100_000: 15.0}
+# The longest time for the index of a turn, as a part of the time of the turn.
+MAX_INDEX_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +187,25 @@ async def measure_time(conversation: Conversation, size: int) -> float:
     return statistics.median(times)
 
 
+async def measure_indexing(conversation: Conversation) -> tuple[float, float]:
+    """Return the milliseconds for the index of the two messages of a turn, and those of a whole turn."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqliteStore(Path(folder) / "sash.db")
+        async with Runtime(store, ScriptedModel("It is done.")) as runtime:
+            await import_conversation(store, conversation)
+            started = time.perf_counter()
+            await store.search_words(OWNER, (), count=1)  # fills the index
+            index_ms = (time.perf_counter() - started) * 1000 / len(conversation.messages) * 2
+            session = await runtime.start_session()
+            times = []
+            for said in conversation.messages[:TURNS]:
+                started = time.perf_counter()
+                sent = await runtime.send_message(session.id, said.text)
+                await runtime.await_continuation(sent.id)
+                times.append((time.perf_counter() - started) * 1000)
+    return index_ms, statistics.median(times)
+
+
 async def compare(conversation: Conversation, questions: str, console: Console) -> list[Row]:
     """Print and return the shares of all contestants on one set of questions."""
     store = MemoryStore()
@@ -234,6 +258,12 @@ async def run(names: Sequence[str], sizes: Sequence[int], console: Console) -> l
         took_ms = await measure_time(read_conversation(TUNED), size)
         console.print(f"{size:>7,} messages: {took_ms:.1f} ms a search (at most {MAX_MS[size]:.0f} wanted)")
         rows.append(Row("recall", "Sash", "search", took_ms, "ms", {"messages": size}))
+    index_ms, turn_ms = await measure_indexing(read_conversation(TUNED))
+    console.print(
+        f"the index of a turn takes {index_ms:.2f} ms, after the turn; a turn takes {turn_ms:.2f} ms "
+        f"({index_ms / turn_ms:.1%}, at most {MAX_INDEX_SHARE:.0%} wanted)"
+    )
+    rows.append(Row("recall", "Sash", "indexing, of a turn", index_ms / turn_ms, "", {}))
     return rows
 
 

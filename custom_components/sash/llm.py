@@ -32,7 +32,6 @@ from .session_scope import find_owner
 from .speaker import find_person
 
 MAX_FOUND = 10
-MAX_SINGLE_WORDS = 5
 # Seconds to wait for the home after Home Assistant has started.
 HOME_WAIT_S = 10.0
 # An argument that stores an image in a session. A call from outside has no session.
@@ -126,7 +125,7 @@ def _make_memory_tools(runtime: Runtime) -> Iterator[Tool]:
         runtime,
         "recall",
         "Find what the user and the home's assistant Sash said to each other, word for word.",
-        _schema(query="The words to look for."),
+        _schema(query="The words to look for, or a question."),
         _READS,
         _recall,
     )
@@ -157,23 +156,13 @@ def _make_memory_tools(runtime: Runtime) -> Iterator[Tool]:
 
 
 async def _recall(runtime: Runtime, owner: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    found = await _search(runtime, owner, arguments["query"])
+    found = await runtime.search(arguments["query"], owner=owner, limit=MAX_FOUND)
     remembered = {
         session_id
         for session_id in {message.session_id for message in found}
         if not (await runtime.get_session(session_id, owner=owner)).is_one_question
     }
     return {"messages": [_describe_message(each) for each in found if each.session_id in remembered]}
-
-
-async def _search(runtime: Runtime, owner: str, query: str) -> list[StoredMessage]:
-    """Return messages with all words of a query, or else with one of the longest words."""
-    if found := await runtime.search(query, owner=owner, limit=MAX_FOUND):
-        return found
-    for word in sorted(set(query.split()), key=len, reverse=True)[:MAX_SINGLE_WORDS]:
-        if found := await runtime.search(word, owner=owner, limit=MAX_FOUND):
-            return found
-    return []
 
 
 async def _list_facts(runtime: Runtime, owner: str, arguments: dict[str, Any]) -> dict[str, Any]:

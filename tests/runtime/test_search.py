@@ -1,0 +1,101 @@
+"""Searches of transcripts: questions, times, speakers, and a budget of tokens."""
+
+import pytest
+
+from sash.errors import InvalidLimit
+from sash.memory.tokens import count_text
+from sash.testing import ScriptedModel
+from tests.runtime.small_window import SMALL, fill
+from tests.runtime.talk import system_texts, turn
+
+DAY_S = 86_400
+
+
+def texts(found):
+    return [stored.message.text for stored in found]
+
+
+async def talk(runtime, clock, session, *turns, seconds=60):
+    for asked, answered in turns:
+        await runtime.record_turn(session.id, asked, answered)
+        clock.advance(seconds)
+
+
+async def test_a_question_finds_the_answer_around_its_words_and_words_find_themselves(run, clock):
+    runtime = await run()
+    session, other = await runtime.start_session(), await runtime.start_session()
+    await talk(runtime, clock, session, ("what do I need for the bass", "A sock and a metre of string."))
+    await talk(runtime, clock, other, ("how is the weather", "It rains."), ("good night", "Sleep well."))
+    assert "A sock and a metre of string." in texts(await runtime.search("what did I need for the bass?"))
+    assert texts(await runtime.search("bass")) == ["what do I need for the bass"]
+    assert texts(await runtime.search("zebra?")) == []
+
+
+async def test_a_budget_skips_what_does_not_fit_and_is_filled_with_what_stands_around(run, clock):
+    runtime = await run()
+    session = await runtime.start_session()
+    long = "the boiler " + "makes a noise " * 60
+    await talk(
+        runtime,
+        clock,
+        session,
+        (long, "I see, that is loud, and it should not be so loud."),
+        ("who repairs it", "Mr Novak repairs the boiler."),
+    )
+    budget = count_text("Mr Novak repairs the boiler.") + count_text("who repairs it")
+    found = texts(await runtime.search("boiler", max_tokens=budget))
+    assert found == ["Mr Novak repairs the boiler.", "who repairs it"]
+    assert sum(map(count_text, found)) <= budget
+    with pytest.raises(InvalidLimit, match="max_tokens"):
+        await runtime.search("boiler", max_tokens=0)
+
+
+async def test_a_question_with_a_time_and_no_topic_finds_what_was_said_then(run, clock):
+    runtime = await run()
+    session = await runtime.start_session()
+    await talk(runtime, clock, session, *((f"old {n}", f"old answer {n}") for n in range(30)))
+    clock.advance(3 * DAY_S)
+    await talk(
+        runtime, clock, session, ("the tap drips", "Call the plumber."), ("and the roof", "It is dry.")
+    )
+    clock.advance(DAY_S)
+    found = texts(await runtime.search("what did we talk about yesterday?", session_id=session.id))
+    assert found == ["the tap drips", "Call the plumber.", "and the roof", "It is dry."]
+    assert texts(await runtime.search("what did we say two months ago?", session_id=session.id)) == []
+
+
+async def test_a_long_period_is_told_by_the_beginning_of_each_conversation(run, clock):
+    runtime = await run()
+    session = await runtime.start_session()
+    for day in range(1, 6):
+        turns = ((f"day {day} turn {n}", "ok") for n in range(20))
+        await talk(runtime, clock, session, *turns)
+        clock.advance(DAY_S)
+    found = texts(await runtime.search("what did we talk about this month?", session_id=session.id, limit=10))
+    assert found[::2] == [f"day {day} turn 0" for day in range(1, 6)]
+
+
+async def test_a_question_about_a_time_brings_what_was_said_into_the_prompt(run, clock):
+    model = ScriptedModel("ok")
+    runtime = await run(model=model)
+    session = await runtime.start_session(window=SMALL)
+    await fill(runtime, session, "The tap in the garage drips since the storm")
+    clock.advance(DAY_S)
+    await turn(runtime, session, "What did we talk about yesterday?")
+    assert "user: The tap in the garage drips" in system_texts(model.requests[-1])[-1]
+    await turn(runtime, session, "turn it off")
+    assert "user: The tap in the garage drips" not in system_texts(model.requests[-1])[-1]
+
+
+async def test_a_name_in_a_question_is_its_speaker(run, clock):
+    runtime = await run()
+    session = await runtime.start_session()
+    for said in ("The sofa should be blue", "I think the sofa should be red and large"):
+        await talk(runtime, clock, session, (said, "ok"), seconds=DAY_S)
+    export = await runtime.export_session(session.id)
+    await runtime.delete_session(session.id)
+    blue, _, red, _ = export["messages"]
+    blue["message"]["name"], red["message"]["name"] = "Paul", "Ida"
+    await runtime.import_session(export)
+    assert texts(await runtime.search("the sofa"))[0] == "The sofa should be blue"
+    assert texts(await runtime.search("what did Ida say about the sofa?"))[0].endswith("red and large")
