@@ -191,11 +191,12 @@ async def measure_indexing(conversation: Conversation) -> tuple[float, float]:
     """Return the milliseconds for the index of the two messages of a turn, and those of a whole turn."""
     with tempfile.TemporaryDirectory() as folder:
         store = SqliteStore(Path(folder) / "sash.db")
+        await store.open()
+        await import_conversation(store, conversation)
+        started = time.perf_counter()
+        await store.search_words(OWNER, (), count=1)  # fills the index
+        index_ms = (time.perf_counter() - started) * 1000 / len(conversation.messages) * 2
         async with Runtime(store, ScriptedModel("It is done.")) as runtime:
-            await import_conversation(store, conversation)
-            started = time.perf_counter()
-            await store.search_words(OWNER, (), count=1)  # fills the index
-            index_ms = (time.perf_counter() - started) * 1000 / len(conversation.messages) * 2
             session = await runtime.start_session()
             times = []
             for said in conversation.messages[:TURNS]:
