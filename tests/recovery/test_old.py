@@ -1,7 +1,9 @@
 """A store that an older version wrote can be read whole and used further."""
 
 import json
+import sqlite3
 import tarfile
+from contextlib import closing
 
 import pytest
 
@@ -78,3 +80,13 @@ async def test_a_store_of_each_version_is_read_whole_and_used_further(path, tmp_
         assert again.id == waiting["id"]
         await sash.remember("likes 21 degrees", owner="ann")
         assert [fact.text for fact in await sash.list_facts(owner="ann")] == ["likes 21 degrees"]
+
+
+@pytest.mark.parametrize("damage", ["id > 1", "id = 1", "id = 10", "true"])
+async def test_an_older_file_with_a_damaged_index_is_migrated(tmp_path, damage):
+    with tarfile.open(DATA / "sqlite_7.tar.gz") as tar:
+        tar.extractall(tmp_path, filter="data")
+    with closing(sqlite3.connect(tmp_path / "store" / "sash.db")) as db, db:
+        assert db.execute(f"DELETE FROM said_data WHERE {damage}").rowcount
+    async with runtime("sqlite", tmp_path / "store", "ok") as sash:
+        assert len(await sash.search("users", owner="ann")) > 0

@@ -64,6 +64,18 @@ async def test_a_question_with_a_time_and_no_topic_finds_what_was_said_then(run,
     assert texts(await runtime.search("what did we say two months ago?", session_id=session.id)) == []
 
 
+async def test_a_question_with_a_time_looks_through_the_sessions_of_that_time(run, clock):
+    runtime = await run()
+    first, second = await runtime.start_session(), await runtime.start_session()
+    await talk(runtime, clock, first, ("the tap drips", "Call the plumber."), ("and the roof", "It is dry."))
+    await talk(runtime, clock, second, ("who sang that", "Nina Simone."))
+    clock.advance(DAY_S)
+    await talk(runtime, clock, await runtime.start_session(), ("good morning", "Hello."))
+    found = texts(await runtime.search("what did I ask yesterday?"))
+    assert sorted(found[:2]) == ["the tap drips", "who sang that"]
+    assert sorted(found[2:]) == ["Call the plumber.", "It is dry.", "Nina Simone.", "and the roof"]
+
+
 async def test_a_long_period_is_told_by_the_beginning_of_each_conversation(run, clock):
     runtime = await run()
     session = await runtime.start_session()

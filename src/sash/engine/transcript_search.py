@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from sash.engine.period_search import PeriodSearch
@@ -14,6 +15,7 @@ from sash.memory.recall_ranking import (
     MAX_CANDIDATES,
     REACH,
     SAID,
+    Period,
     Place,
     Spot,
     choose_best,
@@ -26,6 +28,8 @@ from sash.ports.store import Store, StoredMessage
 MAX_REPEATED_QUESTIONS = 20
 # So many messages are read at a time, until they have this many characters.
 BATCH, MAX_FOUND_CHARS = 20, 4 << 20
+# A question with a time and no topic looks through so many sessions at most.
+MAX_SESSIONS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +70,8 @@ class TranscriptSearch:
         self, query: str, context: QuestionContext, count: int, *, has_time: bool, with_others: bool
     ) -> list[Spot]:
         question = await context.read(query)
-        if has_time and question.period and not question.words and self._session_id is not None:
-            ordered = await PeriodSearch(self._store, self._owner, self._session_id, with_window=True).find(
-                question.period
-            )
-            return [Spot(self._session_id, place.position) for place in ordered]
+        if has_time and question.is_about_time and question.period is not None:
+            return await self._find_period(question.period)
         question = _complete(question, query, has_time=has_time)
         ranked, places = await self._rank_for(question, count, with_others=with_others)
         names = {place.speaker for known in places.values() for place in known.values()} - SAID
@@ -79,6 +80,27 @@ class TranscriptSearch:
         named = await replace(context, names=tuple(sorted(names))).read(query)
         question = _complete(named, query, has_time=has_time)
         return (await self._rank_for(question, count, with_others=with_others))[0]
+
+    async def _find_period(self, period: Period) -> list[Spot]:
+        """Return what was said in a period, so that the first messages tell of all sessions and topics."""
+        found: list[tuple[int, Spot]] = []
+        for session_id in await self._list_sessions(period):
+            search = PeriodSearch(self._store, self._owner, session_id, with_window=True)
+            with suppress(SessionNotFound):
+                ordered = await search.find(period)
+                found += ((n, Spot(session_id, place.position)) for n, place in enumerate(ordered))
+        return [spot for _, spot in sorted(found)]
+
+    async def _list_sessions(self, period: Period) -> list[str]:
+        """Return the id of the session, or those of the newest ones that may have messages of a period."""
+        if self._session_id is not None:
+            return [self._session_id]
+        page = await self._store.list_sessions(self._owner, limit=MAX_SESSIONS)
+        return [
+            session.id
+            for session in page.items
+            if session.created_at.timestamp() < period.end and session.updated_at.timestamp() >= period.start
+        ]
 
     async def _rank_for(
         self, question: RecallQuestion, count: int, *, with_others: bool

@@ -10,7 +10,6 @@ DELETE FROM main.said_docsize;
 DELETE FROM main.said_config;
 INSERT INTO main.said_data SELECT * FROM temp.fresh_data;
 INSERT INTO main.said_config SELECT * FROM temp.fresh_config;
-DELETE FROM main.word_parts;
 DELETE FROM indexed;
 INSERT INTO indexed VALUES (0);
 COMMIT;
