@@ -17,7 +17,7 @@ from tests.runtime.talk import transcript
 from tests.tools import tool
 
 MAX_SUSPENSIONS = 400
-WAIT_S = 5
+WAIT_S = 30
 
 
 def answer(request):

@@ -9,7 +9,7 @@ from sash.errors import ContinuationFinal, ContinuationNotFound, ShuttingDown
 from tests.attacks.cancelled_world import opened
 from tests.backends import BACKENDS
 
-WAIT_S = 5
+WAIT_S = 30
 
 
 async def begin(world):

@@ -11,7 +11,7 @@ from sash.ports.home import Area, Dependent, Device, Entity, Floor, Layout, Stat
 from sash.testing import FakeClock
 
 NOW = FakeClock().now()
-WAIT_S = 5
+WAIT_S = 30
 
 
 def entity(entity_id, name=None, area=None, **rest):

@@ -14,7 +14,7 @@ from sash.values.sessions import SessionPolicy
 # A Sunday morning in winter.
 NOW = datetime(2026, 1, 18, 9, 30, tzinfo=UTC)
 FREE = SessionPolicy(allow_actuation=True, allowlisted_services=("*",), max_actions_per_minute=None)
-WAIT_S = 10
+WAIT_S = 30
 
 
 class Speaker:

@@ -23,7 +23,7 @@ from sash.stores.sqlite.store import SqliteStore
 from sash.values.sessions import ModelConfig
 from tests.models.wire import Reply, Wire, chunk, failed, said, usage
 
-WAIT_S = 10
+WAIT_S = 30
 HI = [{"role": "user", "content": "hi"}]
 TOOL = {
     "type": "function",

@@ -17,7 +17,7 @@ from sash.ports.model import ModelRequest, Usage, collect
 from sash.values.sessions import ModelConfig
 from tests.models.wire import Reply, Wire, failed
 
-WAIT_S = 10
+WAIT_S = 30
 HI = [{"role": "user", "content": "hi"}]
 
 

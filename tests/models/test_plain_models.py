@@ -7,7 +7,7 @@ from sash.errors import InvalidInput, ModelUnreachable
 from sash.ports.model import RESERVED_OPTIONS, ModelRequest, Stop, TextDelta, complete_model
 from sash.stores.memory import MemoryStore
 
-WAIT_S = 10
+WAIT_S = 30
 
 
 class PlainModel:

@@ -18,7 +18,7 @@ from sash.testing import FakeClock, ScriptedModel
 from sash.values.continuations import ArtifactRef
 from sash.values.ids import new_id
 
-WAIT_S = 10
+WAIT_S = 30
 
 
 def runtime(store):

@@ -4,7 +4,7 @@ import asyncio
 
 from sash.ports.prompt import split_time
 
-WAIT_S = 10
+WAIT_S = 30
 
 
 async def turn(runtime, session, message="hi", **options):

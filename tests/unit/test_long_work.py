@@ -7,7 +7,7 @@ import pytest
 
 from sash.engine.long_work import MAX_INLINE_CHARS, LongWork
 
-WAIT_S = 10
+WAIT_S = 30
 LONG = MAX_INLINE_CHARS + 1
 
 
