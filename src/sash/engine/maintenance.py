@@ -1,4 +1,4 @@
-"""Work outside of any turn: vectors and summaries of evicted turns, and facts in the user's messages.
+"""Work outside of any turn: vectors and summaries of evicted messages, and facts in the user's messages.
 
 All of it is optional. If it fails, the session stays as it is. The next eviction tries again.
 """
@@ -17,23 +17,18 @@ from sash.engine.budget import Spending
 from sash.engine.ceiling import find_limits
 from sash.engine.fact_extraction import FACT_TOKENS, FactExtractor, ask_for_facts
 from sash.engine.foreign_code import run_foreign
-from sash.engine.recall import group_turns
+from sash.engine.message_vectors import MessageVectors
 from sash.engine.redaction import redact
 from sash.errors import AnswerCutOff, ModelError
-from sash.ports.embedder import Embedder, pack_vector
+from sash.ports.embedder import Embedder
 from sash.ports.model import Answer, Model, ModelRequest, Usage, collect
 from sash.ports.session_rules import change_session
-from sash.ports.store import Store, StoredMessage, Vector
+from sash.ports.store import Store
 from sash.values.continuations import Continuation
 from sash.values.messages import MessageEntry
 from sash.values.sessions import OperatorLimits, Session
 from sash.values.stats import Stats, sum_bills
 
-MAX_VECTORS = 1000
-# An older transcript is embedded only as far back as vectors are kept.
-MESSAGES_PER_VECTOR = 4
-BATCH = 64
-PAGE = 500
 MAX_CHARS = 4000
 # A summary gets this part of the tokens, because a digest of later turns stands beside it.
 PART_FOR_SUMMARY = 4
@@ -56,7 +51,7 @@ class _Written(NamedTuple):
 
 
 class Maintenance:
-    """Embeds and summarises evicted turns, and notes facts.
+    """Embeds and summarises evicted messages, and notes facts.
 
     A summary needs `summaries`, a vector an embedder, and a fact a `fact_extractor`.
     """
@@ -81,19 +76,19 @@ class Maintenance:
         self._summaries = summaries
         self._summary_tokens = summary_tokens // PART_FOR_SUMMARY
         self._operator = operator
-        self._embedder = embedder
+        self._vectors = None if embedder is None else MessageVectors(store, spending, operator, embedder)
         self._fact_extractor = fact_extractor
         self._on_session = on_session
         self._tasks: set[asyncio.Task[None]] = set()
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     def after_cut(self, session: Session, evicted: Sequence[MessageEntry]) -> None:
-        """Start to embed evicted turns, and to summarise `evicted`, in the background.
+        """Start to embed evicted messages, and to summarise `evicted`, in the background.
 
         After a reset `evicted` is empty, because a summary must not have turns from before it.
         """
-        if self._embedder is not None:
-            self._spawn("vectors", session, partial(self._embed, self._embedder, session))
+        if self._vectors is not None:
+            self._spawn("vectors", session, partial(self._vectors.make, session))
         if self._summaries and evicted:
             self._spawn("summary", session, partial(self._summarise, session, evicted))
 
@@ -127,43 +122,6 @@ class Maintenance:
         task = asyncio.create_task(run())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-    async def _embed(self, embedder: Embedder, session: Session) -> None:
-        """Embed the evicted turns that have no vector yet."""
-        known = await self._store.vectors(session.owner, session.id)
-        window = await self._store.window(session.owner, session.id)
-        oldest = max(0, window.evicted_count - MESSAGES_PER_VECTOR * MAX_VECTORS)
-        after = max((v.position for v in known if v.model == embedder.name), default=oldest)
-        while found := await self._store.messages(session.owner, session.id, after=after, limit=PAGE):
-            turns = group_turns([m for m in found if not m.in_window])
-            if len(found) == PAGE and len(turns) > 1:
-                turns.pop()  # The rest of this turn is on the next page.
-            whole = [turn for turn in turns if turn[0].message.role == "user" and _text(turn)]
-            for n in range(0, len(whole), BATCH):
-                if not await self._embed_batch(embedder, session, whole[n : n + BATCH]):
-                    return
-            if len(found) < PAGE or not turns:
-                return
-            after = turns[-1][-1].position
-
-    async def _embed_batch(
-        self, embedder: Embedder, session: Session, turns: list[list[StoredMessage]]
-    ) -> bool:
-        """Embed turns and store their vectors. Return False if the day's money does not suffice."""
-        texts = [_text(turn) for turn in turns]
-        usd = self._spending.price_embedding(embedder.name, texts)
-        async with self._reserve(session, usd) as is_allowed:
-            if not is_allowed:
-                return False
-            made = await embedder.embed(texts)
-            if usd:
-                await self._store.spend(session.owner, usd)
-        vectors = [
-            Vector(turn[0].position, embedder.name, pack_vector(vector))
-            for turn, vector in zip(turns, made, strict=True)
-        ]
-        await self._store.add_vectors(session.owner, session.id, vectors, keep=MAX_VECTORS)
-        return True
 
     def _reserve(self, session: Session, usd: float) -> AbstractAsyncContextManager[bool]:
         """Reserve dollars. The block gets False if the session's budget of the day does not allow them."""
@@ -248,9 +206,3 @@ def _ask_for_summary(session: Session, evicted: Sequence[MessageEntry]) -> list[
     )
     text = "\n\n".join(f"{title}:\n{part}" for title, part in parts if part)
     return [{"role": "system", "content": SUMMARISE}, {"role": "user", "content": text}]
-
-
-def _text(turn: Sequence[StoredMessage]) -> str:
-    """Return the text of a turn for the embedder, shortened and without tool results."""
-    said = [m.message.text for m in turn if m.message.role in ("user", "assistant") and m.message.text]
-    return "\n".join(said)[:MAX_CHARS]

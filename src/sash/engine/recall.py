@@ -1,19 +1,17 @@
 """Recall: finds old messages of a conversation, and shows them word for word."""
 
 import asyncio
-import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
-from statistics import fmean, pstdev
 
 from sash.engine.period_search import PeriodSearch
-from sash.engine.redaction import redact
+from sash.engine.similar_messages import SimilarMessages, find_similar
 from sash.memory.recall_lexicon import are_lexicons_loaded, load_all_lexicons
 from sash.memory.recall_question import RecallQuestion, read_question
 from sash.memory.recall_ranking import REACH, Place, WordHits, choose_best, rank_messages
 from sash.memory.words import ends_with_question_mark, split_words
-from sash.ports.embedder import Embedder, compare_vectors, pack_vector
+from sash.ports.embedder import Embedder
 from sash.ports.store import Store, StoredMessage
 from sash.values.messages import MessageEntry
 
@@ -23,13 +21,9 @@ MAX_READ, BATCH = 60, 20
 MIN_TOKENS, HEADER_TOKENS, MAX_CHARS_PER_TOKEN = 4, 14, 20
 # The question of a turn is looked for in so many messages before its answer.
 LONGEST_TURN = 40
-EMBED_TIMEOUT_S = 3.0
-# A message is similar to the question if its similarity is this many standard deviations above the mean.
-STANDS_OUT = 2.0
-FEWEST_VECTORS = 8
+# What the most similar message gets, compared with the one whose words say most.
+SIMILAR = 0.5
 MAX_QUESTION_CHARS = 1000
-
-_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +54,7 @@ class QuestionContext:
 class Found:
     """The positions of old messages with their scores, best first, and what the search knows of them.
 
-    `has_similar` is True if some are similar in meaning.
+    `has_similar` is True if one is clearly similar in meaning.
     """
 
     ranked: tuple[tuple[int, float], ...]
@@ -124,17 +118,17 @@ class OldMessages:
         if question.is_about_time:
             return await self._find_period(question)
         hits = await self._store.find_words(self._owner, self._session_id, question.words)
-        similar = await self._find_similar(text) if by_meaning else {}
-        wanted = {*hits.found, *similar}
+        similar = await self._find_similar(text) if by_meaning else SimilarMessages()
+        wanted = {*hits.found, *similar.scores}
         places = await self._read_places(wanted)
         own = choose_best(hits, places)
-        for position, score in similar.items():
+        for position, score in similar.scores.items():
             if position in places:
-                own[position] = own.get(position, 0.0) + score
+                own[position] = own.get(position, 0.0) + SIMILAR * score
         around = {n for at in own for n in range(max(1, at - REACH), at + REACH + 1)} - wanted
         places |= await self._read_places(around)
         ranked = rank_messages(own, places.values(), question.speakers, question.period)
-        return Found(tuple(ranked), hits, places, bool(similar))
+        return Found(tuple(ranked), hits, places, similar.has_clear)
 
     async def _find_period(self, question: RecallQuestion) -> Found:
         search = PeriodSearch(self._store, self._owner, self._session_id)
@@ -171,6 +165,9 @@ class OldMessages:
         by_position = {stored.position: stored for stored in found}
         return [by_position[at] for at in positions if at in by_position]
 
+    async def _find_similar(self, text: str) -> SimilarMessages:
+        return await find_similar(self._store, self._owner, self._session_id, self._embedder, text)
+
     async def _read_places(self, positions: Collection[int]) -> dict[int, Place]:
         if not positions:
             return {}
@@ -185,29 +182,6 @@ class OldMessages:
         asked = [place.position for place in before.values() if place.role == "user"]
         found |= {at: max((n for n in asked if n < at), default=None) for at in alone}
         return list(dict.fromkeys(at for at in found.values() if at is not None))
-
-    async def _find_similar(self, text: str) -> dict[int, float]:
-        """Return unusually similar messages, from position to similarity; empty if the embedder fails."""
-        embedder = self._embedder
-        if embedder is None:
-            return {}
-        stored = await self._store.vectors(self._owner, self._session_id)
-        vectors = [vector for vector in stored if vector.model == embedder.name]
-        if len(vectors) < FEWEST_VECTORS:
-            return {}
-        try:
-            async with asyncio.timeout(EMBED_TIMEOUT_S):
-                [made] = await embedder.embed([text])
-            asked = pack_vector(made)
-            found = await asyncio.to_thread(
-                lambda: {vector.position: compare_vectors(asked, vector.data) for vector in vectors}
-            )
-        except Exception as error:
-            reason = redact(str(error) or type(error).__name__)
-            _logger.warning("the embedder failed, so recall uses words only: %s", reason)
-            return {}
-        limit = fmean(found.values()) + STANDS_OUT * pstdev(found.values())
-        return {position: alike for position, alike in found.items() if alike > limit}
 
 
 def find_partner(position: int, places: Mapping[int, Place]) -> int | None:

@@ -70,7 +70,7 @@ class StoredStep:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """The embedding of an evicted turn. `position` is the position of the turn's first message."""
+    """The embedding of an evicted message, from the embedder with the name `model`."""
 
     __pydantic_config__ = {"ser_json_bytes": "base64", "val_json_bytes": "base64"}  # noqa: RUF012
 
@@ -309,7 +309,7 @@ class Store(Protocol):
     async def amend(self, owner: str, continuation_id: str, text: str, token_count: int) -> Continuation:
         """Replace the answer of a completed turn in its response, the transcript and the window.
 
-        The amendment is a step of the turn. The session gets a new version, and the turn loses its vectors.
+        The amendment is a step of the turn. The session gets a new version, and the message loses its vector.
         """
 
     async def set_caller(self, owner: str, continuation_id: str, caller: TurnCaller) -> Continuation:
@@ -452,8 +452,19 @@ class Store(Protocol):
     ) -> list[StoredMessage]:
         """Return the messages at some positions, in order. Positions without a message are left out."""
 
-    async def add_vectors(self, owner: str, session_id: str, vectors: Sequence[Vector], *, keep: int) -> None:
-        """Store vectors. Only the session's `keep` vectors with the highest positions remain."""
+    async def add_vectors(
+        self,
+        owner: str,
+        session_id: str,
+        vectors: Sequence[Vector],
+        *,
+        keep: int,
+        replace_all: bool = False,
+    ) -> None:
+        """Store vectors. Only the session's `keep` vectors with the highest positions remain.
+
+        With `replace_all`, the session's other vectors are deleted.
+        """
 
     async def vectors(self, owner: str, session_id: str) -> list[Vector]:
         """Return a session's vectors by position. An export omits them: they can be computed again."""

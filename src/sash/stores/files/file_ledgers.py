@@ -240,8 +240,16 @@ class FileLedgers(Ledgers):
                 lost.append(interrupted)
         return lost
 
-    def add_vectors(self, owner: str, session_id: str, vectors: Sequence[Vector], *, keep: int) -> None:
-        super().add_vectors(owner, session_id, vectors, keep=keep)
+    def add_vectors(
+        self,
+        owner: str,
+        session_id: str,
+        vectors: Sequence[Vector],
+        *,
+        keep: int,
+        replace_all: bool = False,
+    ) -> None:
+        super().add_vectors(owner, session_id, vectors, keep=keep, replace_all=replace_all)
         self._writer.write_vectors(self._ledgers[session_id])
 
     def spend(self, owner: str, usd: float) -> None:

@@ -417,8 +417,16 @@ class Ledgers:
         ledger = self._ledger(owner, session_id)
         return [ledger.stored_message(n) for n in sorted(positions) if 0 < n <= len(ledger.transcript)]
 
-    def add_vectors(self, owner: str, session_id: str, vectors: Sequence[Vector], *, keep: int) -> None:
-        self._ledger(owner, session_id).add_vectors(vectors, keep)
+    def add_vectors(
+        self,
+        owner: str,
+        session_id: str,
+        vectors: Sequence[Vector],
+        *,
+        keep: int,
+        replace_all: bool = False,
+    ) -> None:
+        self._ledger(owner, session_id).add_vectors(vectors, keep, replace_all)
 
     def vectors(self, owner: str, session_id: str) -> list[Vector]:
         return list(self._ledger(owner, session_id).vectors.values())

@@ -264,14 +264,18 @@ class Ledger:
         self.turn_starts, self.evicted = cut.turn_starts, cut.evicted
 
     def replace_answer(self, entry: Entry, answer: MessageEntry) -> None:
-        """Replace the last message of a turn, and delete the turn's vector, which no longer fits."""
+        """Replace the last message of a turn, and delete its vector, which no longer fits.
+
+        Before vectors of messages there were vectors of turns, with the position of the turn's first message.
+        """
         old = entry.messages[-1]
         index = self.transcript.index(old, entry.first_position - 1)
         entry.messages[-1] = self.transcript[index] = answer
         if answer.id in self.in_window:
             self.in_window[answer.id] = answer
         self._words.replace(index + 1, old, answer)
-        self.vectors.pop(entry.first_position, None)
+        of_turn = range(entry.first_position, index + 2)
+        self.vectors.pop(max(filter(self.vectors.__contains__, of_turn), default=0), None)
 
     def entry(self, continuation_id: str) -> Entry:
         """Return the entry of a continuation, or raise `ContinuationNotFound`."""
@@ -359,8 +363,8 @@ class Ledger:
         turn = self.turn_of.get(message.id)
         return StoredMessage(self.session.id, position, message, message.id in self.in_window, turn)
 
-    def add_vectors(self, vectors: Sequence[Vector], keep: int) -> None:
-        merged = self.vectors | {vector.position: vector for vector in vectors}
+    def add_vectors(self, vectors: Sequence[Vector], keep: int, replace_all: bool) -> None:
+        merged = ({} if replace_all else self.vectors) | {vector.position: vector for vector in vectors}
         self.vectors = {position: merged[position] for position in sorted(merged)[-keep:]}
 
     def find_words(self, words: Sequence[AskedWord]) -> WordHits[int]:

@@ -191,7 +191,7 @@ def find_answer(db: sqlite3.Connection, continuation_id: str) -> StoredAnswer | 
 def replace_answer(
     db: sqlite3.Connection, stored: StoredAnswer, continuation_id: str, answer: MessageEntry
 ) -> None:
-    """Replace the last message of a turn, and delete the turn's vector, which no longer fits."""
+    """Replace the last message of a turn, and delete its vector, which no longer fits."""
     amended = {"row": stored.row, "body": encode(answer), "index_text": make_index_text(answer.text)}
     db.execute(SQL["amend_message"], amended)
     where = {"session": stored.session, "position": stored.position, "id": continuation_id}
@@ -253,7 +253,11 @@ def write_cut(
     )
 
 
-def add_vectors(db: sqlite3.Connection, key: int, vectors: Sequence[Vector], keep: int) -> None:
+def add_vectors(
+    db: sqlite3.Connection, key: int, vectors: Sequence[Vector], keep: int, replace_all: bool
+) -> None:
+    if replace_all:
+        db.execute(SQL["drop_vectors"], {"session": key, "keep": 0})
     values = [(key, v.position, v.model, v.data) for v in vectors]
     db.executemany(SQL["insert_vector"], values)
     db.execute(SQL["drop_vectors"], {"session": key, "keep": keep})

@@ -427,9 +427,18 @@ class SqliteStore:
 
         return await self._read_session(owner, session_id, read)
 
-    async def add_vectors(self, owner: str, session_id: str, vectors: Sequence[Vector], *, keep: int) -> None:
+    async def add_vectors(
+        self,
+        owner: str,
+        session_id: str,
+        vectors: Sequence[Vector],
+        *,
+        keep: int,
+        replace_all: bool = False,
+    ) -> None:
         def job(db: sqlite3.Connection) -> None:
-            messages.add_vectors(db, sessions.find_key(db, owner, session_id), vectors, keep)
+            key = sessions.find_key(db, owner, session_id)
+            messages.add_vectors(db, key, vectors, keep, replace_all)
 
         await self._write(job)
 

@@ -408,7 +408,7 @@ UPDATE messages SET body = :body, index_text = :index_text WHERE row = :row;
 UPDATE continuations SET ending = :ending, swept = 0 WHERE id = :id;
 
 -- name: drop_vector
--- The vector of a turn has the position of the turn's first message.
+-- Before vectors of messages there were vectors of turns, with the position of the turn's first message.
 DELETE FROM vectors WHERE session = :session AND position =
     (SELECT max(position) FROM vectors WHERE session = :session AND position <= :position)
     AND EXISTS (SELECT 1 FROM messages AS m

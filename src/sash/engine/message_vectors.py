@@ -1,0 +1,84 @@
+"""Makes the vectors of evicted messages, by which they are found by their meaning."""
+
+from collections.abc import AsyncIterator, Sequence
+
+from sash.engine.budget import Spending
+from sash.engine.ceiling import find_limits
+from sash.memory.packed_vectors import pack_vector
+from sash.memory.recall_ranking import SAID
+from sash.ports.embedder import Embedder
+from sash.ports.store import Store, StoredMessage, Vector
+from sash.values.sessions import OperatorLimits, Session
+
+# So many vectors are kept for a session, of its newest evicted messages. docs/settings.md has what they cost.
+MAX_VECTORS = 20_000
+# So many messages are embedded by one request, and so many are read at a time.
+BATCH, PAGE = 64, 500
+MAX_CHARS = 4000
+
+
+class MessageVectors:
+    """Embeds evicted messages. The owner of a session pays, up to the limit of the day."""
+
+    def __init__(
+        self, store: Store, spending: Spending, operator: OperatorLimits, embedder: Embedder
+    ) -> None:
+        self._store = store
+        self._spending = spending
+        self._operator = operator
+        self._embedder = embedder
+
+    async def make(self, session: Session) -> None:
+        """Embed the evicted messages behind the newest one that has a vector.
+
+        If the model has changed, all are made anew. A server may also have a new model under the old name:
+        then the vectors have another length.
+        """
+        stored = await self._store.vectors(session.owner, session.id)
+        known = stored[-1] if stored and stored[-1].model == self._embedder.name else None
+        if known is not None and await self._make_after(session, known.position, len(known.data)):
+            return
+        window = await self._store.window(session.owner, session.id)
+        await self._make_after(session, max(0, window.evicted_count - MAX_VECTORS), None)
+
+    async def _make_after(self, session: Session, after: int, size: int | None) -> bool:
+        """Embed the messages behind a position. Without a `size`, the new vectors replace all.
+
+        Return False if the new vectors have not this size in bytes. Then nothing is stored.
+        """
+        is_anew = size is None
+        async for messages in self._read_batches(session, after):
+            vectors = await self._embed(session, messages)
+            if not vectors:
+                return True
+            if size not in (None, len(vectors[0].data)):
+                return False
+            await self._store.add_vectors(
+                session.owner, session.id, vectors, keep=MAX_VECTORS, replace_all=is_anew
+            )
+            is_anew = False
+        return True
+
+    async def _read_batches(self, session: Session, after: int) -> AsyncIterator[list[StoredMessage]]:
+        """Yield the evicted messages of people and of the agent, without results of tools."""
+        while page := await self._store.messages(session.owner, session.id, after=after, limit=PAGE):
+            found = [m for m in page if not m.in_window and m.message.role in SAID and m.message.text.strip()]
+            for n in range(0, len(found), BATCH):
+                yield found[n : n + BATCH]
+            after = page[-1].position
+
+    async def _embed(self, session: Session, messages: Sequence[StoredMessage]) -> list[Vector]:
+        """Return the vectors of messages, or none if the money of the day does not suffice."""
+        texts = [stored.message.text[:MAX_CHARS] for stored in messages]
+        usd = self._spending.price_embedding(self._embedder.name, texts)
+        limit = find_limits(session, self._operator).budgets.max_cost_per_day_usd
+        async with self._spending.reserve(session.owner, usd, limit) as is_allowed:
+            if not is_allowed:
+                return []
+            made = await self._embedder.embed(texts)
+            if usd:
+                await self._store.spend(session.owner, usd)
+        return [
+            Vector(stored.position, self._embedder.name, pack_vector(vector))
+            for stored, vector in zip(messages, made, strict=True)
+        ]
