@@ -6,15 +6,16 @@ from dataclasses import dataclass
 
 from benchmarks._recall_before import rank_turns
 from benchmarks._recall_data import AGENT, AskedLater, Conversation
+from benchmarks._recall_embedder import add_vectors
 from sash.engine.recall import OldMessages, QuestionContext
 from sash.memory.words import split_words
+from sash.ports.embedder import Embedder
 from sash.ports.store import Bundle, Store, StoredMessage
 from sash.values.ids import new_id
 from sash.values.messages import MessageEntry
 from sash.values.sessions import Session
 
 OWNER = "bench"
-LANGUAGES = {"terrace_house": "en", "city_flat": "en", "hofhaus": "de"}
 
 # Returns the ids of old messages, best first.
 Rank = Callable[[AskedLater], Awaitable[Sequence[int]]]
@@ -54,18 +55,28 @@ async def import_conversation(store: Store, conversation: Conversation) -> str:
 def describe_asker(question: AskedLater, conversation: Conversation) -> QuestionContext:
     """Return when a question is asked, in which language, and who asks it."""
     names = tuple(name for name in conversation.names if name != AGENT)
-    return QuestionContext(question.at, LANGUAGES[conversation.name], names, question.asker)
+    return QuestionContext(question.at, conversation.language, names, question.asker)
 
 
-async def make_sash(store: Store, conversation: Conversation) -> Contestant:
+async def make_old_messages(
+    store: Store, conversation: Conversation, embedder: Embedder | None = None
+) -> OldMessages:
+    """Write a conversation to a store, with its vectors if there is an embedder."""
     session_id = await import_conversation(store, conversation)
+    if embedder is not None:
+        await add_vectors(store, OWNER, session_id, conversation, embedder)
+    return OldMessages(store, OWNER, session_id, embedder)
+
+
+async def make_sash(store: Store, conversation: Conversation, embedder: Embedder | None = None) -> Contestant:
+    old = await make_old_messages(store, conversation, embedder)
 
     async def rank(question: AskedLater) -> list[int]:
         asked = await describe_asker(question, conversation).read(question.question)
-        found = await OldMessages(store, OWNER, session_id).find(asked, question.question)
+        found = await old.find(asked, question.question)
         return [position for position, _ in found.ranked]
 
-    return Contestant("Sash", rank)
+    return Contestant("Sash" if embedder is None else "Sash with an embedder of words", rank)
 
 
 def make_full_text(conversation: Conversation) -> Contestant:

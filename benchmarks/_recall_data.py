@@ -7,6 +7,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).with_name("recall_data")
 AGENT = "Sash"
+LANGUAGES = {"terrace_house": "en", "city_flat": "en", "hofhaus": "de"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class Conversation:
     name: str
     messages: tuple[Said, ...]
     questions: tuple[AskedLater, ...]
+    language: str = "en"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -58,7 +60,7 @@ def read_conversation(name: str, questions_of: str = "plain") -> Conversation:
         )
         for row in _read(f"{name}.{questions_of}.jsonl")
     )
-    return Conversation(name, messages, asked)
+    return Conversation(name, messages, asked, LANGUAGES[name])
 
 
 def read_everyday() -> list[tuple[str, str]]:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._recall_data import Conversation
+from sash.engine.message_vectors import MAX_VECTORS
 from sash.memory.packed_vectors import pack_vector
 from sash.ports.embedder import Embedder
 from sash.ports.store import Store, Vector
@@ -38,7 +39,10 @@ def load_embedder() -> WordEmbedder | None:
 async def add_vectors(
     store: Store, owner: str, session_id: str, conversation: Conversation, embedder: Embedder
 ) -> None:
-    """Store the vectors of all messages of a conversation."""
-    made = await embedder.embed([said.text for said in conversation.messages])
-    vectors = [Vector(n, embedder.name, pack_vector(vector)) for n, vector in enumerate(made, 1)]
-    await store.add_vectors(owner, session_id, vectors, keep=len(vectors))
+    """Store the vectors of the newest messages of a conversation, as many as a session has."""
+    newest = conversation.messages[-MAX_VECTORS:]
+    made = await embedder.embed([said.text for said in newest])
+    vectors = [
+        Vector(said.id, embedder.name, pack_vector(vector)) for said, vector in zip(newest, made, strict=True)
+    ]
+    await store.add_vectors(owner, session_id, vectors, keep=MAX_VECTORS)

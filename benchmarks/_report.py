@@ -21,9 +21,11 @@ class Row:
     params: dict[str, Any] = field(default_factory=dict)
 
 
-def arguments(description: str) -> argparse.Namespace:
-    """Parse `--quick` and `--json FILE`."""
+def arguments(description: str, **files: str) -> argparse.Namespace:
+    """Parse `--quick`, `--json FILE`, and one more option with a file for each of `files`, with its help."""
     parser = argparse.ArgumentParser(description=description)
+    for name, text in files.items():
+        parser.add_argument(f"--{name}", type=Path, metavar="FILE", help=text)
     parser.add_argument("--quick", action="store_true", help="smaller sizes, for a first look")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows to FILE")
     options = parser.parse_args()

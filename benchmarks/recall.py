@@ -25,16 +25,17 @@ import asyncio
 import statistics
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks._locomo import read_locomo
 from benchmarks._recall_contestants import (
-    LANGUAGES,
     OWNER,
     Contestant,
     describe_asker,
@@ -43,15 +44,17 @@ from benchmarks._recall_contestants import (
     make_entries,
     make_full_text,
     make_langchain,
+    make_old_messages,
     make_sash,
 )
 from benchmarks._recall_data import Conversation, read_conversation, read_everyday
+from benchmarks._recall_embedder import INSTALL, load_embedder
 from benchmarks._report import Row, arguments, machine, write_json
 from sash.engine.automatic_recall import recall_for
-from sash.engine.recall import OldMessages
 from sash.engine.runtime import Runtime
 from sash.memory.tokens import count_text
 from sash.memory.words import normalize
+from sash.ports.embedder import Embedder
 from sash.stores.memory import MemoryStore
 from sash.stores.sqlite.store import SqliteStore
 from sash.testing import ScriptedModel
@@ -69,28 +72,32 @@ MAX_INDEX_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
-    """The share of questions with any, and with all of their evidence, by budget."""
+class Counts:
+    """How many questions were asked, and of how many any and all of the evidence was found, by budget."""
 
-    any: dict[int, float]
-    all: dict[int, float]
+    asked: int
+    any: Counter[int]
+    all: Counter[int]
+
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts(self.asked + other.asked, self.any + other.any, self.all + other.all)
 
 
-async def measure_finding(contestant: Contestant, conversation: Conversation) -> Shares:
+NOTHING = Counts(0, Counter(), Counter())
+
+
+async def measure_finding(contestant: Contestant, conversation: Conversation) -> Counts:
     """Measure a way to find old messages."""
     costs = {said.id: count_text(said.text) for said in conversation.messages}
     asked = [question for question in conversation.questions if question.evidence]
-    found_any, found_all = dict.fromkeys(BUDGETS, 0), dict.fromkeys(BUDGETS, 0)
+    counts = Counts(len(asked), Counter(), Counter())
     for question in asked:
         ranked = await contestant.rank(question)
         for budget in BUDGETS:
             shown = fit(ranked, costs, budget)
-            found_any[budget] += bool(shown & question.evidence)
-            found_all[budget] += question.evidence <= shown
-    return Shares(
-        {budget: number / len(asked) for budget, number in found_any.items()},
-        {budget: number / len(asked) for budget, number in found_all.items()},
-    )
+            counts.any[budget] += bool(shown & question.evidence)
+            counts.all[budget] += question.evidence <= shown
+    return counts
 
 
 def fit(ranked: Sequence[int], costs: dict[int, int], budget: int) -> set[int]:
@@ -105,20 +112,31 @@ def fit(ranked: Sequence[int], costs: dict[int, int], budget: int) -> set[int]:
 
 @dataclass(frozen=True, slots=True)
 class Automatic:
-    """The shares of questions that automatic recall answers, and its false alarms.
+    """How many questions automatic recall answers, and its false alarms.
 
-    `in_window` is the share of questions that the window alone answers. `brought` is the share of the others
-    whose answer was brought.
+    The window alone answers `in_window` questions. For `brought` of the others the answer was brought.
     """
 
-    in_window: float
-    in_prompt: float
-    brought: float
-    alarms: int
-    everyday: int
+    asked: int = 0
+    in_window: int = 0
+    brought: int = 0
+    alarms: int = 0
+    everyday: int = 0
+
+    def __add__(self, other: "Automatic") -> "Automatic":
+        return Automatic(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+
+    @property
+    def shares(self) -> dict[str, float]:
+        return {
+            "in prompt": (self.in_window + self.brought) / self.asked,
+            "in window": self.in_window / self.asked,
+            "brought": self.brought / (self.asked - self.in_window),
+            "false alarms": self.alarms / self.everyday,
+        }
 
 
-async def measure_automatic(conversation: Conversation) -> Automatic:
+async def measure_automatic(conversation: Conversation, embedder: Embedder | None = None) -> Automatic:
     """Measure what automatic recall brings into the prompt."""
     store = MemoryStore()
     await store.open()
@@ -127,7 +145,7 @@ async def measure_automatic(conversation: Conversation) -> Automatic:
     while first and tokens + (cost := count_text(entries[first - 1].text)) <= WINDOW_TOKENS:
         first, tokens = first - 1, tokens + cost
     evicted = replace(conversation, messages=conversation.messages[:first])
-    old = OldMessages(store, OWNER, await import_conversation(store, evicted))
+    old = await make_old_messages(store, evicted, embedder)
     window = [normalize(entry.text) for entry in entries[first:]]
     asked = [question for question in conversation.questions if question.evidence]
     in_window = brought = 0
@@ -139,21 +157,13 @@ async def measure_automatic(conversation: Conversation) -> Automatic:
         text = question.question
         _, found = await recall_for(old, text, context, window, count_text, MAX_AUTOMATIC_TOKENS)
         brought += any(each.position in question.evidence for each in found)
-    language = LANGUAGES[conversation.name]
     context = describe_asker(conversation.questions[0], conversation)
-    everyday = [text for spoken, text in read_everyday() if spoken == language]
+    everyday = [text for spoken, text in read_everyday() if spoken == conversation.language]
     alarms = 0
     for text in everyday:
         _, found = await recall_for(old, text, context, window, count_text, MAX_AUTOMATIC_TOKENS)
         alarms += bool(found)
-    count = len(asked)
-    return Automatic(
-        in_window / count,
-        (in_window + brought) / count,
-        brought / (count - in_window),
-        alarms,
-        len(everyday),
-    )
+    return Automatic(len(asked), in_window, brought, alarms, len(everyday))
 
 
 def lengthen(conversation: Conversation, size: int) -> Conversation:
@@ -171,12 +181,12 @@ def lengthen(conversation: Conversation, size: int) -> Conversation:
     return replace(conversation, messages=tuple(replace(m, id=n) for n, m in enumerate(kept, 1)))
 
 
-async def measure_time(conversation: Conversation, size: int) -> float:
-    """Return the median time of a search on SQLite in milliseconds."""
+async def measure_time(conversation: Conversation, size: int, embedder: Embedder | None = None) -> float:
+    """Return the median time of a search on SQLite in milliseconds. The newest messages have vectors."""
     with tempfile.TemporaryDirectory() as folder:
         store = SqliteStore(Path(folder) / "sash.db")
         await store.open()
-        sash = await make_sash(store, lengthen(conversation, size))
+        sash = await make_sash(store, lengthen(conversation, size), embedder)
         await store.search_words(OWNER, (), count=1)  # fills the index
         times = []
         for question in conversation.questions:
@@ -207,58 +217,87 @@ async def measure_indexing(conversation: Conversation) -> tuple[float, float]:
     return index_ms, statistics.median(times)
 
 
-async def compare(conversation: Conversation, questions: str, console: Console) -> list[Row]:
-    """Print and return the shares of all contestants on one set of questions."""
-    store = MemoryStore()
-    await store.open()
-    contestants = [
-        make_full_text(conversation),
-        make_langchain(conversation),
-        make_before(conversation),
-        await make_sash(store, conversation),
-    ]
-    count = sum(bool(question.evidence) for question in conversation.questions)
-    table = Table(title=f"{conversation.name}, {count} {questions}")
+async def compare(title: str, conversations: Sequence[Conversation], console: Console) -> list[Row]:
+    """Print and return the shares of all contestants over all questions of some conversations."""
+    counts: dict[str, Counts] = {}
+    embedder = load_embedder()
+    for conversation in conversations:
+        stores = MemoryStore(), MemoryStore()
+        for store in stores:
+            await store.open()
+        contestants = [
+            make_full_text(conversation),
+            make_langchain(conversation),
+            make_before(conversation),
+            await make_sash(stores[0], conversation),
+            embedder and await make_sash(stores[1], conversation, embedder),
+        ]
+        for contestant in filter(None, contestants):
+            found = await measure_finding(contestant, conversation)
+            counts[contestant.name] = found + counts.get(contestant.name, NOTHING)
+    return print_shares(title, counts, console)
+
+
+def print_shares(title: str, counts: dict[str, Counts], console: Console) -> list[Row]:
+    asked = next(iter(counts.values())).asked
+    table = Table(title=f"{title}, {asked} questions")
     table.add_column("any / all evidence within")
     for budget in BUDGETS:
         table.add_column(f"{budget:,} tokens", justify="right")
     rows = []
-    for contestant in filter(None, contestants):
-        shares = await measure_finding(contestant, conversation)
-        cells = (f"{shares.any[budget]:.2f} / {shares.all[budget]:.2f}" for budget in BUDGETS)
-        table.add_row(contestant.name, *cells, style="bold green" if contestant.name == "Sash" else "")
+    for name, found in counts.items():
+        cells = (f"{found.any[budget] / asked:.2f} / {found.all[budget] / asked:.2f}" for budget in BUDGETS)
+        table.add_row(name, *cells, style="bold green" if name == "Sash" else "")
         for budget in BUDGETS:
-            params = {"conversation": conversation.name, "questions": questions, "tokens": budget}
-            rows.append(Row("recall", contestant.name, "any", shares.any[budget], "", params))
-            rows.append(Row("recall", contestant.name, "all", shares.all[budget], "", params))
+            params = {"questions": title, "tokens": budget}
+            rows.append(Row("recall", name, "any", found.any[budget] / asked, "", params))
+            rows.append(Row("recall", name, "all", found.all[budget] / asked, "", params))
     console.print(table)
     return rows
 
 
+async def measure_all_automatic(
+    title: str, conversations: Sequence[Conversation], console: Console
+) -> list[Row]:
+    """Print and return what automatic recall does in some conversations, without and with an embedder."""
+    rows = []
+    installed = load_embedder()
+    for embedder in (None,) if installed is None else (None, installed):
+        found = Automatic()
+        for conversation in conversations:
+            found += await measure_automatic(conversation, embedder)
+        name = "Sash" if embedder is None else "Sash with an embedder of words"
+        shares = found.shares
+        console.print(
+            f"automatic recall of {name}: the answer is in the prompt for {shares['in prompt']:.0%} of the "
+            f"questions (by the window alone for {shares['in window']:.0%}), and brought for "
+            f"{shares['brought']:.0%} of the others; {found.alarms} of {found.everyday} messages of every "
+            f"day bring something ({shares['false alarms']:.1%})"
+        )
+        rows += [
+            Row("recall", name, f"automatic, {key}", share, "", {"questions": title})
+            for key, share in shares.items()
+        ]
+    return rows
+
+
 async def run(names: Sequence[str], sizes: Sequence[int], console: Console) -> list[Row]:
-    console.print(machine())
+    """Measure our conversations, and the time."""
     rows = []
     for name in names:
-        plain = read_conversation(name)
-        rows += await compare(plain, "plain questions", console)
-        rows += await compare(read_conversation(name, "riddles"), "riddles", console)
-        automatic = await measure_automatic(plain)
-        share = automatic.alarms / automatic.everyday
-        console.print(
-            f"automatic recall: the answer is in the prompt for {automatic.in_prompt:.0%} of the plain "
-            f"questions (by the window alone for {automatic.in_window:.0%}), and brought for "
-            f"{automatic.brought:.0%} of the others; {automatic.alarms} of {automatic.everyday} messages of "
-            f"every day bring something ({share:.1%})\n"
-        )
-        values = {"in prompt": automatic.in_prompt, "brought": automatic.brought, "false alarms": share}
-        rows += [
-            Row("recall", "Sash", f"automatic, {key}", n, "", {"conversation": name})
-            for key, n in values.items()
-        ]
+        plain, riddles = [read_conversation(name)], [read_conversation(name, "riddles")]
+        rows += await compare(f"{name}, plain questions", plain, console)
+        rows += await measure_all_automatic(f"{name}, plain questions", plain, console)
+        rows += await compare(f"{name}, riddles", riddles, console)
     for size in sizes:
         took_ms = await measure_time(read_conversation(TUNED), size)
         console.print(f"{size:>7,} messages: {took_ms:.1f} ms a search (at most {MAX_MS[size]:.0f} wanted)")
         rows.append(Row("recall", "Sash", "search", took_ms, "ms", {"messages": size}))
+        if (embedder := load_embedder()) is not None:
+            took_ms = await measure_time(read_conversation(TUNED), size, embedder)
+            console.print(f"{'':16} {took_ms:.1f} ms with an embedder of words")
+            system = "Sash with an embedder of words"
+            rows.append(Row("recall", system, "search", took_ms, "ms", {"messages": size}))
     index_ms, turn_ms = await measure_indexing(read_conversation(TUNED))
     console.print(
         f"the index of a turn takes {index_ms:.2f} ms, after the turn; a turn takes {turn_ms:.2f} ms "
@@ -268,10 +307,30 @@ async def run(names: Sequence[str], sizes: Sequence[int], console: Console) -> l
     return rows
 
 
+async def run_locomo(file: Path, console: Console) -> list[Row]:
+    """Measure the conversations of a file. Nothing was tuned on them."""
+    conversations = read_locomo(file)
+    return [
+        *await compare("LoCoMo", conversations, console),
+        *await measure_all_automatic("LoCoMo", conversations, console),
+    ]
+
+
 def main() -> None:
-    options = arguments((__doc__ or "").partition("\n")[0])
-    names, sizes = ((TUNED,), SIZES[:2]) if options.quick else ((TUNED, *REPORTED), SIZES)
-    write_json(asyncio.run(run(names, sizes, Console())), options.json)
+    options = arguments(
+        (__doc__ or "").partition("\n")[0],
+        locomo="measure this file of the public set LoCoMo instead (locomo10.json; licence CC BY-NC 4.0)",
+    )
+    console = Console()
+    console.print(machine())
+    if load_embedder() is None:
+        console.print(f"without an embedder of words: {INSTALL}")
+    if options.locomo is not None:
+        rows = asyncio.run(run_locomo(options.locomo, console))
+    else:
+        names, sizes = ((TUNED,), SIZES[:2]) if options.quick else ((TUNED, *REPORTED), SIZES)
+        rows = asyncio.run(run(names, sizes, console))
+    write_json(rows, options.json)
 
 
 if __name__ == "__main__":

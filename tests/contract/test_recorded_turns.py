@@ -227,12 +227,23 @@ async def test_a_turn_whose_steps_were_swept_can_be_amended(store, start, record
     assert (await store.journal("ann", recorded))[1] == ()
 
 
-async def test_the_vector_of_an_amended_turn_is_dropped(store, start, record, reopen):
+async def test_the_vector_of_an_amended_message_is_dropped(store, start, record, reopen):
     session = await start()
     made = [await record(session, f"q{n}", f"a{n}") for n in range(3)]
-    vectors = [Vector(position, "m", b"v") for position in (1, 3)]
+    vectors = [Vector(position, "m", b"v") for position in (1, 2, 3, 4)]
     await store.add_vectors("ann", session.id, vectors, keep=9)
     await store.amend("ann", made[2][0], "in the window, without a vector", 1)
     assert await store.vectors("ann", session.id) == vectors
     await store.amend("ann", made[0][0], "other words", 1)
-    assert await (await reopen()).vectors("ann", session.id) == vectors[1:]
+    left = [vectors[0], *vectors[2:]]
+    store = await reopen()
+    assert await store.vectors("ann", session.id) == left
+
+
+async def test_the_vector_of_a_whole_turn_is_dropped_when_its_answer_is_amended(store, start, record):
+    session = await start()
+    made = [await record(session, f"q{n}", f"a{n}") for n in range(2)]
+    of_turns = [Vector(position, "m", b"v") for position in (1, 3)]
+    await store.add_vectors("ann", session.id, of_turns, keep=9)
+    await store.amend("ann", made[1][0], "other words", 1)
+    assert await store.vectors("ann", session.id) == of_turns[:1]

@@ -253,6 +253,18 @@ async def test_vectors_are_bounded_and_deleted_with_the_session(store, start, re
         await again.vectors("ann", session.id)
 
 
+async def test_new_vectors_can_replace_all_others(store, start, reopen):
+    session, other = await start(), await start()
+    old = [Vector(n, "m", b"old") for n in range(1, 8)]
+    for each in (session, other):
+        await store.add_vectors("ann", each.id, old, keep=9)
+    new = [Vector(n, "n", b"new") for n in (2, 3)]
+    await store.add_vectors("ann", session.id, new, keep=9, replace_all=True)
+    again = await reopen()
+    assert await again.vectors("ann", session.id) == new
+    assert await again.vectors("ann", other.id) == old
+
+
 @pytest.mark.parametrize("indexed", [False, True])
 async def test_words_are_found_without_regard_to_accents_and_sharp_s(store, start, say, indexed):
     session = await start()

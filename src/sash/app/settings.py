@@ -162,10 +162,12 @@ class Settings:
     api_version: str | None = None
     # Allow images by public http and https URLs, which the model's server loads.
     allow_image_urls: bool = False
-    # The model whose vectors find evicted turns by their meaning, its key and its address.
+    # The model whose vectors find evicted messages by their meaning, its key and its address.
     embedder_model: str | None = None
     embedder_api_key: str | None = field(default=None, repr=False)
     embedder_api_base: Address | None = None
+    # The components of a vector, each of which is a byte; 0 means as many as the model has.
+    embedder_dimensions: Annotated[Whole, Field(ge=0, le=10_000)] = 256
     # What the agent is and how it speaks: a text, or @ and the path of a file. Sash adds its rules.
     system_prompt: Annotated[str, AfterValidator(_check_prompt)] | None = None
     # Let the model summarise evicted messages.

@@ -29,29 +29,29 @@ class MessageVectors:
         self._embedder = embedder
 
     async def make(self, session: Session) -> None:
-        """Embed the evicted messages behind the newest one that has a vector.
+        """Embed the evicted messages that have no vector.
 
         If the model has changed, all are made anew. A server may also have a new model under the old name:
         then the vectors have another length.
         """
         stored = await self._store.vectors(session.owner, session.id)
-        known = stored[-1] if stored and stored[-1].model == self._embedder.name else None
-        if known is not None and await self._make_after(session, known.position, len(known.data)):
-            return
         window = await self._store.window(session.owner, session.id)
-        await self._make_after(session, max(0, window.evicted_count - MAX_VECTORS), None)
+        oldest = max(0, window.evicted_count - MAX_VECTORS)
+        is_same_model = bool(stored) and stored[-1].model == self._embedder.name
+        if not (is_same_model and await self._make_missing(session, stored, oldest)):
+            await self._make_missing(session, (), oldest)
 
-    async def _make_after(self, session: Session, after: int, size: int | None) -> bool:
-        """Embed the messages behind a position. Without a `size`, the new vectors replace all.
+    async def _make_missing(self, session: Session, known: Sequence[Vector], oldest: int) -> bool:
+        """Embed messages. If no vectors are `known`, the new ones replace all.
 
-        Return False if the new vectors have not this size in bytes. Then nothing is stored.
+        Return False, and store nothing, if the new vectors have not the length of the known ones.
         """
-        is_anew = size is None
-        async for messages in self._read_batches(session, after):
+        is_anew = not known
+        async for messages in self._read_batches(session, known, oldest):
             vectors = await self._embed(session, messages)
             if not vectors:
-                return True
-            if size not in (None, len(vectors[0].data)):
+                break
+            if known and len(vectors[0].data) != len(known[-1].data):
                 return False
             await self._store.add_vectors(
                 session.owner, session.id, vectors, keep=MAX_VECTORS, replace_all=is_anew
@@ -59,13 +59,23 @@ class MessageVectors:
             is_anew = False
         return True
 
-    async def _read_batches(self, session: Session, after: int) -> AsyncIterator[list[StoredMessage]]:
-        """Yield the evicted messages of people and of the agent, without results of tools."""
-        while page := await self._store.messages(session.owner, session.id, after=after, limit=PAGE):
-            found = [m for m in page if not m.in_window and m.message.role in SAID and m.message.text.strip()]
+    async def _read_batches(
+        self, session: Session, known: Sequence[Vector], oldest: int
+    ) -> AsyncIterator[list[StoredMessage]]:
+        """Yield the evicted messages without a vector that people and the agent said.
+
+        Messages are not always evicted in their order, so a page before the newest vector is read again.
+        """
+        has_vector = {vector.position for vector in known[-PAGE:]}
+        after = max(oldest, known[-1].position - PAGE if known else 0)
+        page_length = PAGE
+        while page_length == PAGE:
+            page = await self._store.messages(session.owner, session.id, after=after, limit=PAGE)
+            found = [m for m in page if _has_meaning(m) and m.position not in has_vector]
             for n in range(0, len(found), BATCH):
                 yield found[n : n + BATCH]
-            after = page[-1].position
+            page_length = len(page)
+            after = page[-1].position if page else after
 
     async def _embed(self, session: Session, messages: Sequence[StoredMessage]) -> list[Vector]:
         """Return the vectors of messages, or none if the money of the day does not suffice."""
@@ -82,3 +92,9 @@ class MessageVectors:
             Vector(stored.position, self._embedder.name, pack_vector(vector))
             for stored, vector in zip(messages, made, strict=True)
         ]
+
+
+def _has_meaning(stored: StoredMessage) -> bool:
+    """Return True for evicted messages of people and of the agent, and False for results of tools."""
+    message = stored.message
+    return not stored.in_window and message.role in SAID and bool(message.text.strip())

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import sqrt
+from math import log, sqrt
 from statistics import fmean
 
 from sash.engine.redaction import redact
@@ -15,13 +15,11 @@ from sash.ports.store import Store, Vector
 EMBED_TIMEOUT_S = 3.0
 FEWEST_VECTORS = 8
 # So many messages whose vectors have the signs of the question's vector are compared exactly.
-MAX_COMPARED = 1000
+MAX_COMPARED = 500
 # What similarity is usual is taken from about so many vectors.
-SAMPLE = 500
+SAMPLE = 200
 # So many messages get a score for their similarity.
 MAX_SIMILAR = 60
-# A message stands out if its similarity is this many standard deviations above the mean.
-STANDS_OUT = 4.0
 
 _logger = logging.getLogger(__name__)
 
@@ -30,7 +28,7 @@ _logger = logging.getLogger(__name__)
 class SimilarMessages:
     """The positions of messages of similar meaning, with scores from 0 to 1. The most similar one has 1.
 
-    `has_clear` is True if the best one is so similar that hardly any message is by chance.
+    `has_clear` is True if the best one is more similar than the best of unrelated messages would be.
     """
 
     scores: Mapping[int, float] = field(default_factory=dict)
@@ -74,4 +72,5 @@ def rank_similar(asked: bytes, vectors: Sequence[Vector]) -> SimilarMessages:
     found = sorted(zip(alike, likely, strict=True), reverse=True)[:MAX_SIMILAR]
     best = found[0][0]
     scores = {comparable[n].position: (one - mean) / (best - mean) for one, n in found if one > mean}
-    return SimilarMessages(scores, best > mean + STANDS_OUT * deviation)
+    # The highest of so many random values is about so many standard deviations above the mean.
+    return SimilarMessages(scores, best > mean + deviation * sqrt(2 * log(len(data))))

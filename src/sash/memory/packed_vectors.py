@@ -12,6 +12,8 @@ from operator import mul
 
 _SCALE = struct.Struct("<f")
 _MOST = 127
+# The components that bytes stand for.
+_COMPONENTS = [float(byte if byte < 128 else byte - 256) for byte in range(256)]
 # The sign of a component as a digit.
 _SIGNS = bytes(ord("0") + (byte >> 7) for byte in range(256))
 
@@ -32,19 +34,19 @@ def pack_vector(vector: Sequence[float]) -> bytes:
 def compare_vectors(one: bytes, others: Sequence[bytes]) -> list[float]:
     """Return the cosine similarities of a packed vector and others. It is 0 for one of another length."""
     (scale,) = _SCALE.unpack_from(one)
-    components = [scale * component for component in array("b", one[_SCALE.size :])]
+    components = [scale * _COMPONENTS[byte] for byte in one[_SCALE.size :]]
     return [_compare(components, other) if len(other) == len(one) else 0.0 for other in others]
 
 
 def _compare(components: Sequence[float], packed: bytes) -> float:
     (scale,) = _SCALE.unpack_from(packed)
-    return float(scale * sum(map(mul, components, array("b", packed[_SCALE.size :]))))
+    return float(scale * sum(map(mul, components, map(_COMPONENTS.__getitem__, packed[_SCALE.size :]))))
 
 
 def choose_likely(one: bytes, others: Sequence[bytes], limit: int) -> list[int]:
     """Return the indexes of the vectors that have most signs in common with a packed vector, in any order.
 
-    This is forty times as fast as a comparison. Those that are nearest are most probably among them.
+    This takes a tenth of the time of a comparison, and the nearest vectors are most probably among them.
     """
     if len(others) <= limit:
         return list(range(len(others)))

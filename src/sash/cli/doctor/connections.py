@@ -1,8 +1,8 @@
-"""Checks the connections to the model and to the home, with short timeouts."""
+"""Checks the connections to the model, to the embedder and to the home, with short timeouts."""
 
 import asyncio
 
-from sash.app.assembly import make_home
+from sash.app.assembly import make_embedder, make_home
 from sash.app.settings import Settings
 from sash.cli.doctor.finding import Finding
 from sash.errors import SashError
@@ -39,6 +39,28 @@ async def check_model(settings: Settings) -> Finding:
     except SashError as error:
         return Finding("model", "wrong", error.message, "check model, api_key and api_base")
     return Finding("model", "ok", f"{name} answers")
+
+
+async def check_embedder(settings: Settings) -> Finding:
+    """Check that the model of embeddings returns a vector for one word."""
+    name = settings.embedder_model
+    try:
+        embedder = make_embedder(settings)
+        if embedder is None:
+            advice = "to find old messages by their meaning too, set embedder_model"
+            return Finding("embedder", "ok", "none, old messages are found by their words", advice)
+        try:
+            async with asyncio.timeout(MODEL_TIMEOUT_S):
+                [vector] = await embedder.embed(["ok"])
+        finally:
+            await embedder.close()
+    except TimeoutError:
+        found = f"{name} did not answer within {MODEL_TIMEOUT_S:g} s"
+        return Finding("embedder", "wrong", found, "check embedder_api_base")
+    except SashError as error:
+        advice = "check embedder_model, embedder_api_key, embedder_api_base and embedder_dimensions"
+        return Finding("embedder", "wrong", error.message, advice)
+    return Finding("embedder", "ok", f"{name} answers with {len(vector)} dimensions")
 
 
 async def check_home(settings: Settings) -> Finding:

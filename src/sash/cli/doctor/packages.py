@@ -24,6 +24,8 @@ def check_packages(settings: Settings | None) -> Finding:
     if settings is not None and settings.model is not None:
         provider, _ = find_provider(settings.model)
         needed.add(provider.extra)
+    if settings is not None and settings.embedder_model is not None:
+        needed.add("openai")
     packages = (*_CORE_PACKAGES, *(name for extra in _EXTRA_PACKAGES.values() for name in extra))
     versions = {name: _installed_version(name) for name in packages}
     installed = ", ".join(f"{name} {number}" for name, number in versions.items() if number is not None)

@@ -9,7 +9,7 @@ from rich.text import Text
 from sash.app.settings import Settings
 from sash.app.settings_loader import LoadedSettings, show_value
 from sash.cli.doctor.configured_parts import check_configured_parts
-from sash.cli.doctor.connections import check_home, check_model
+from sash.cli.doctor.connections import check_embedder, check_home, check_model
 from sash.cli.doctor.finding import Finding
 from sash.cli.doctor.packages import check_packages
 from sash.cli.doctor.server_address import check_server_address
@@ -21,13 +21,12 @@ _STYLES = {"ok": "green", "note": "yellow", "wrong": "red"}
 
 
 async def run_checks(settings: Settings) -> list[Finding]:
-    """Run all checks and return their findings. The model and the home are asked at the same time."""
-    model, home = await asyncio.gather(check_model(settings), check_home(settings))
+    """Run all checks and return their findings. The connections are checked at the same time."""
+    connections = await asyncio.gather(check_model(settings), check_embedder(settings), check_home(settings))
     return [
         check_folder(settings),
         await asyncio.to_thread(check_store, settings),
-        model,
-        home,
+        *connections,
         *check_configured_parts(settings),
         check_server_address(settings),
         check_packages(settings),

@@ -41,12 +41,15 @@ class OpenAIEmbedder(Embedder):
             response = await client.embeddings.create(
                 model=model, input=list(texts), encoding_format="float", **options
             )
-            vectors = [item.embedding for item in sorted(response.data, key=lambda item: item.index)]
+            ordered = sorted(response.data, key=lambda item: item.index)
+            vectors = [[float(component) for component in item.embedding] for item in ordered]
         except _CAUGHT as error:
             with self._endpoint.hide_key():
                 raise_model_error(error, model)
         if len(vectors) != len(texts):
             raise ModelError(f"model {model} returned {len(vectors)} vectors for {len(texts)} texts")
+        if not all(vectors):
+            raise ModelError(f"model {model} returned a vector without components")
         return vectors
 
     async def close(self) -> None:

@@ -1,0 +1,115 @@
+"""Vectors of evicted messages, from a server with OpenAI's wire format."""
+
+import pytest
+
+from sash.engine import message_vectors
+from sash.memory.packed_vectors import pack_vector
+from sash.models.openai.embedder import OpenAIEmbedder
+from sash.ports.store import Vector
+from sash.ports.tools import ToolSpec
+from sash.testing import ScriptedModel, calling
+from tests.models.wire import Wire, embedded
+from tests.runtime.small_window import SMALL, fill
+from tests.runtime.talk import answer, system_texts, transcript, turn
+
+# A text about one of these has a vector in the direction of its group.
+MEANINGS = (("boiler", "heater"), ("talk",), ("cat", "pet"), ("ok",))
+
+
+def embed(request):
+    """Reply with the vectors of the texts of a request."""
+    size = request.body.get("dimensions", len(MEANINGS))
+    return embedded(
+        *(
+            [0.1 + any(word in text for word in same) for same in MEANINGS][:size]
+            for text in request.body["input"]
+        )
+    )
+
+
+def embedder_at(wire, dimensions=4):
+    return OpenAIEmbedder("m", api_key="k", base_url=f"{wire.url}/v1", retries=0, dimensions=dimensions)
+
+
+def embedded_texts(wire):
+    return [text for request in wire.requests for text in request.body["input"]]
+
+
+@pytest.fixture
+async def wire():
+    async with Wire(embed) as wire:
+        yield wire
+
+
+async def vectors_of(runtime, session):
+    await runtime.wait_for_background()
+    return await runtime.store.vectors("local", session.id)
+
+
+async def test_every_evicted_message_is_embedded_once_and_no_result_of_a_tool(wire, run):
+    look = ToolSpec("look", "Look.", {"type": "object", "properties": {}}, lambda *_: "a long result")
+    model = ScriptedModel(calling("look"), "ok")
+    runtime = await run(model=model, embedder=embedder_at(wire), tools=[look])
+    session = await runtime.start_session(window=SMALL)
+    await fill(runtime, session, "The boiler leaks", turns=12)
+    vectors = await vectors_of(runtime, session)
+    said = await transcript(runtime, session)
+    window = await runtime.store.window("local", session.id)
+    evicted = said[: window.evicted_count]
+    wanted = [n for n, (role, text) in enumerate(evicted, 1) if role in ("user", "assistant") and text]
+    assert ("tool", '"a long result"') in evicted or any(role == "tool" for role, _ in evicted)
+    assert [vector.position for vector in vectors] == wanted
+    assert embedded_texts(wire) == [evicted[n - 1][1] for n in wanted]
+    assert {len(vector.data) for vector in vectors} == {4 + len(MEANINGS)}
+
+
+async def test_an_old_message_comes_back_by_its_meaning(wire, run):
+    model = ScriptedModel("ok")
+    runtime = await run(model=model, embedder=embedder_at(wire))
+    session = await runtime.start_session(window=SMALL)
+    await fill(runtime, session, "The boiler leaks at the valve", turns=16)
+    await runtime.wait_for_background()
+    await turn(runtime, session, "What was wrong with the heater?")
+    assert "The boiler leaks at the valve" in system_texts(model.requests[-1])[-1]
+    await turn(runtime, session, "What did the pet do?")
+    assert not any("recalled" in text for text in system_texts(model.requests[-1])[-1:])
+    wire.replies = [embedded([])]
+    assert await answer(runtime, session, "What was wrong with the heater?") == "ok"
+
+
+async def test_vectors_of_whole_turns_are_ignored_and_replaced(wire, run):
+    runtime = await run("ok")
+    session = await runtime.start_session(window=SMALL)
+    await fill(runtime, session, "The boiler leaks at the valve", turns=16)
+    of_turns = [Vector(n, "m/4", bytes(16)) for n in range(1, 30, 2)]
+    await runtime.store.add_vectors("local", session.id, of_turns, keep=99)
+    store = runtime.store
+    again = await run(model=ScriptedModel("ok"), embedder=embedder_at(wire), store=store)
+    await turn(again, session, "What was wrong with the heater?")
+    await fill(again, session, turns=4)
+    vectors = await vectors_of(again, session)
+    assert {len(vector.data) for vector in vectors} == {8}
+    assert [vector.position for vector in vectors] == list(range(1, vectors[-1].position + 1))
+
+
+async def test_another_model_under_the_same_name_makes_all_vectors_anew(wire, run):
+    runtime = await run("ok", embedder=embedder_at(wire, None))
+    session = await runtime.start_session(window=SMALL)
+    await fill(runtime, session, "The boiler leaks", turns=12)
+    before = await vectors_of(runtime, session)
+    wire.replies = [lambda request: embedded(*[[1.0, 2.0, 3.0]] * len(request.body["input"]))]
+    await fill(runtime, session, turns=4)
+    vectors = await vectors_of(runtime, session)
+    assert {vector.data for vector in vectors} == {pack_vector([1.0, 2.0, 3.0])}
+    assert len(vectors) > len(before) > 12
+
+
+async def test_only_the_newest_evicted_messages_have_vectors(wire, run, monkeypatch):
+    monkeypatch.setattr(message_vectors, "MAX_VECTORS", 6)
+    runtime = await run("ok", embedder=embedder_at(wire))
+    session = await runtime.start_session(window=SMALL)
+    await fill(runtime, session, turns=20)
+    vectors = await vectors_of(runtime, session)
+    window = await runtime.store.window("local", session.id)
+    evicted = window.evicted_count
+    assert [vector.position for vector in vectors] == list(range(evicted - 5, evicted + 1))
