@@ -57,7 +57,7 @@ async def test_every_evicted_message_is_embedded_once_and_no_result_of_a_tool(wi
     window = await runtime.store.window("local", session.id)
     evicted = said[: window.evicted_count]
     wanted = [n for n, (role, text) in enumerate(evicted, 1) if role in ("user", "assistant") and text]
-    assert ("tool", '"a long result"') in evicted or any(role == "tool" for role, _ in evicted)
+    assert "tool" in {role for role, _ in evicted}
     assert [vector.position for vector in vectors] == wanted
     assert embedded_texts(wire) == [evicted[n - 1][1] for n in wanted]
     assert {len(vector.data) for vector in vectors} == {4 + len(MEANINGS)}
@@ -71,8 +71,8 @@ async def test_an_old_message_comes_back_by_its_meaning(wire, run):
     await runtime.wait_for_background()
     await turn(runtime, session, "What was wrong with the heater?")
     assert "The boiler leaks at the valve" in system_texts(model.requests[-1])[-1]
-    await turn(runtime, session, "What did the pet do?")
-    assert not any("recalled" in text for text in system_texts(model.requests[-1])[-1:])
+    result = await turn(runtime, session, "What did the pet do?")
+    assert "retrieval" not in [step.type for step in result.steps], "no message is clearly similar"
     wire.replies = [embedded([])]
     assert await answer(runtime, session, "What was wrong with the heater?") == "ok"
 

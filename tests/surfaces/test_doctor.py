@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from sash.stores.files.records import SYNCED_FILE
-from tests.models.wire import Wire, failed, said
+from tests.models.wire import Wire, embedded, failed, said
 from tests.surfaces.command_line import (
     NO_HOME,
     SASH,
@@ -106,6 +106,24 @@ async def test_a_refused_api_key_is_found(cli):
         assert "refused the key" in checks["model"]["found"]
         _, checks = await asyncio.to_thread(diagnose, cli, **model_at(wire))
         assert (checks["model"]["status"], checks["model"]["found"]) == ("ok", "gpt-test answers")
+
+
+async def test_the_embedder_is_asked_for_a_vector(cli):
+    async with Wire(failed(404, "model_not_found"), embedded([0.5, 0.5, 0.7])) as wire:
+        environment = {"SASH_EMBEDDER_MODEL": "e-small", "SASH_EMBEDDER_API_BASE": f"{wire.url}/v1"}
+        report, checks = await asyncio.to_thread(diagnose, cli, SASH_EMBEDDER_API_KEY="sk-e", **environment)
+        assert not report["ok"]
+        assert "e-small" in checks["embedder"]["found"]
+        assert "embedder_model" in checks["embedder"]["advice"]
+        assert "sk-e" not in json.dumps(report)
+        report, checks = await asyncio.to_thread(
+            diagnose, cli, SASH_EMBEDDER_DIMENSIONS="0", SASH_API_KEY="of-the-model", **environment
+        )
+        assert checks["embedder"]["found"] == "e-small answers with 3 dimensions"
+        settings = {row["name"]: row["value"] for row in report["settings"]}
+        assert (settings["embedder_model"], settings["embedder_dimensions"]) == ("e-small", "0")
+        assert "dimensions" not in wire.requests[-1].body
+        assert "of-the-model" not in wire.requests[-1].headers["authorization"]
 
 
 def test_a_folder_that_cannot_be_written_is_found(cli, tmp_path):
