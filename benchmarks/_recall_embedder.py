@@ -10,7 +10,7 @@ from sash.memory.packed_vectors import pack_vector
 from sash.ports.embedder import Embedder
 from sash.ports.store import Store, Vector
 
-INSTALL = "pip install wordllama"
+INSTALL = "python3 -m pip --python .venv/bin/python install wordllama"
 
 
 class WordEmbedder(Embedder):

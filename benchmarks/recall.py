@@ -13,6 +13,9 @@ that fit 250, 500 or 1,000 tokens. Messages that do not fit are skipped.
 * plain FTS5 bm25: SQLite's full-text search for any word of the question.
 * LangChain BM25: its `BM25Retriever`.
 * Sash before: the first scoring, of whole turns.
+* Sash with an embedder of words: if `wordllama` is installed. Its weight was tuned on `terrace_house` alone.
+
+With `--locomo FILE`, the public set LoCoMo is measured instead (`_locomo.py`). Nothing was tuned on it.
 
 Automatic recall brings at most 400 tokens of old messages into the prompt before the model is asked. The last
 4,000 tokens of a conversation are in the window then. The messages of every day, on which nothing should be

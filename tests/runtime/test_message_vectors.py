@@ -104,6 +104,21 @@ async def test_another_model_under_the_same_name_makes_all_vectors_anew(wire, ru
     assert len(vectors) > len(before) > 12
 
 
+async def test_an_amended_message_gets_a_new_vector_with_the_next_eviction(wire, run):
+    runtime = await run("ok", embedder=embedder_at(wire))
+    session = await runtime.start_session(window=SMALL)
+    first = await turn(runtime, session, "The boiler leaks")
+    await fill(runtime, session, turns=8)
+    before = await vectors_of(runtime, session)
+    await runtime.store.amend("local", first.id, "The cat did it.", 4)
+    left = await runtime.store.vectors("local", session.id)
+    assert [v.position for v in before if v not in left] == [2]
+    await fill(runtime, session, turns=8)
+    after = {vector.position: vector.data for vector in await vectors_of(runtime, session)}
+    assert after[2] != before[1].data
+    assert [after[v.position] for v in left] == [v.data for v in left]
+
+
 async def test_only_the_newest_evicted_messages_have_vectors(wire, run, monkeypatch):
     monkeypatch.setattr(message_vectors, "MAX_VECTORS", 6)
     runtime = await run("ok", embedder=embedder_at(wire))

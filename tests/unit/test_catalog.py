@@ -11,6 +11,12 @@ from sash.ports.model import Usage
 USED = Usage(input_tokens=1_000_000, output_tokens=100_000, cached_tokens=400_000)
 
 
+def test_models_of_embeddings_have_prices():
+    asked = Usage(input_tokens=1_000_000)
+    assert Catalog().price(asked, "text-embedding-3-small/256", "text-embedding-3-small") == 0.02
+    assert Catalog({"text-embedding-3-small": ModelFacts(1, 0)}).price(asked, "text-embedding-3-small") == 1
+
+
 def test_listed_models_have_prices_and_limits():
     catalog = Catalog()
     price = catalog.price(USED, "gpt-4o-mini")

@@ -55,6 +55,14 @@ class ModelFacts:
         ) / _MILLION
 
 
+# Models of embeddings of OpenAI, which `genai-prices` does not list.
+_EMBEDDERS = {
+    "text-embedding-3-small": ModelFacts(0.02, 0.0),
+    "text-embedding-3-large": ModelFacts(0.13, 0.0),
+    "text-embedding-ada-002": ModelFacts(0.10, 0.0),
+}
+
+
 class Catalog:
     """Facts about models: those of the caller first, then those of the package `genai-prices`."""
 
@@ -80,7 +88,7 @@ class Catalog:
         for name in names:
             if (cost := _price_listed(name, usage)) is not None:
                 return cost
-        return None
+        return next((facts.price(usage) for name in names if (facts := _EMBEDDERS.get(name))), None)
 
     def context_window(self, model: str | None) -> int | None:
         """Return the context window of a model in tokens, or None if it is unknown."""
