@@ -10,7 +10,7 @@ from sash.ports.tools import ToolSpec
 from sash.testing import ScriptedModel, calling
 from tests.models.wire import Wire, embedded
 from tests.runtime.small_window import SMALL, fill
-from tests.runtime.talk import answer, system_texts, transcript, turn
+from tests.runtime.talk import WAIT_S, answer, system_texts, transcript, turn
 
 # A text about one of these has a vector in the direction of its group.
 MEANINGS = (("boiler", "heater"), ("talk",), ("cat", "pet"), ("ok",))
@@ -107,7 +107,8 @@ async def test_another_model_under_the_same_name_makes_all_vectors_anew(wire, ru
 async def test_an_amended_message_gets_a_new_vector_with_the_next_eviction(wire, run):
     runtime = await run("ok", embedder=embedder_at(wire))
     session = await runtime.start_session(window=SMALL)
-    first = await turn(runtime, session, "The boiler leaks")
+    first = await runtime.send_message(session.id, "The boiler leaks")
+    await runtime.await_continuation(first.id, timeout_s=WAIT_S)
     await fill(runtime, session, turns=8)
     before = await vectors_of(runtime, session)
     await runtime.store.amend("local", first.id, "The cat did it.", 4)
