@@ -69,7 +69,11 @@ async def test_an_old_message_comes_back_by_its_meaning(wire, run):
     session = await runtime.start_session(window=SMALL)
     await fill(runtime, session, "The boiler leaks at the valve", turns=16)
     await runtime.wait_for_background()
-    await turn(runtime, session, "What was wrong with the heater?")
+    result = await turn(runtime, session, "What was wrong with the heater?")
+    [recalled] = [step.detail for step in result.steps if step.type == "retrieval"]
+    said = await runtime.store.messages("local", session.id, limit=1)
+    assert recalled["message_ids"][0] == said[0].message.id
+    assert recalled["scores"][0] > 0.5
     assert "The boiler leaks at the valve" in system_texts(model.requests[-1])[-1]
     result = await turn(runtime, session, "What did the pet do?")
     assert "retrieval" not in [step.type for step in result.steps], "no message is clearly similar"
