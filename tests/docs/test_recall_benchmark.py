@@ -1,7 +1,11 @@
 """The conversations of the benchmark of recall are whole, and recall reaches on them what the benchmark reports."""
 
+import json
+from datetime import UTC, datetime
+
 import pytest
 
+from benchmarks._locomo import read_locomo
 from benchmarks._recall_contestants import make_full_text, make_sash
 from benchmarks._recall_data import read_conversation, read_everyday
 from benchmarks.recall import REPORTED, TUNED, lengthen, measure_automatic, measure_finding
@@ -38,15 +42,43 @@ async def test_recall_is_far_better_than_plain_full_text(name):
     await store.open()
     ours = await measure_finding(await make_sash(store, conversation), conversation)
     plain = await measure_finding(make_full_text(conversation), conversation)
-    assert ours.any[500] >= plain.any[500] + 0.1
-    assert ours.all[500] >= plain.all[500] + 0.1
+    assert ours.any[500] >= plain.any[500] + 0.1 * ours.asked
+    assert ours.all[500] >= plain.all[500] + 0.1 * ours.asked
 
 
 @pytest.mark.parametrize("name", CONVERSATIONS)
 async def test_automatic_recall_brings_answers_and_is_silent_in_everyday_life(name):
     automatic = await measure_automatic(read_conversation(name))
-    assert automatic.in_prompt >= 0.65
+    assert automatic.shares["in prompt"] >= 0.65
     assert automatic.alarms <= 0.03 * automatic.everyday
+
+
+def test_a_file_of_locomo_is_read(tmp_path):
+    sample = {
+        "sample_id": "ours",
+        "conversation": {
+            "speaker_a": "Ann",
+            "session_2_date_time": "12:05 am on 3 June, 2023",
+            "session_2": [{"speaker": "Ben", "dia_id": "D2:1", "text": "The tent leaks."}],
+            "session_1_date_time": "1:56 pm on 8 May, 2023",
+            "session_1": [
+                {"speaker": "Ann", "dia_id": "D1:1", "text": "I bought a tent."},
+                {"speaker": "Ben", "dia_id": "D1:2", "text": "Nice!", "blip_caption": "a tent"},
+            ],
+        },
+        "qa": [
+            {"question": "Who bought it?", "evidence": ["D1:1; D2:1", "D1:02", "D"], "category": 1},
+            {"question": "Who sold it?", "evidence": ["D1:1"], "category": 5},
+            {"question": "Why?", "evidence": ["D9:9"], "category": 3},
+        ],
+    }
+    file = tmp_path / "locomo10.json"
+    file.write_text(json.dumps([sample]))
+    [conversation] = read_locomo(file)
+    assert [said.text for said in conversation.messages] == ["I bought a tent.", "Nice!", "The tent leaks."]
+    assert conversation.messages[0].at == datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
+    assert conversation.messages[2].at == datetime(2023, 6, 3, 0, 5, tzinfo=UTC)
+    assert [question.evidence for question in conversation.questions] == [{1, 2, 3}, set(), set()]
 
 
 def test_a_lengthened_conversation_has_its_size_and_its_order():
