@@ -42,7 +42,6 @@ from benchmarks._recall_contestants import (
     OWNER,
     Contestant,
     describe_asker,
-    import_conversation,
     make_before,
     make_entries,
     make_full_text,
