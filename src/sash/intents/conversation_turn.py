@@ -362,8 +362,10 @@ class ConversationTurn:
         ]
         if 0 < sum(plan.is_settled for plan in plans) < len(plans):
             return self._act(_exclude_settled(clauses, plans), questions)
-        problem = next((plan for plan in plans if not plan.calls), None)
-        if problem is not None:
+        # What is so already does not keep the rest of the sentence from being done.
+        has_calls = any(plan.calls for plan in plans)
+        problems = (plan for plan in plans if not plan.calls and not (has_calls and plan.is_already_so))
+        if (problem := next(problems, None)) is not None:
             return explain_problem(situation, problem, plans, clauses)
         calls = (call for plan in plans for call in plan.calls)
         return Reply(calls=arrange_calls(calls, situation.utterance.session.policy.require_confirmation))
@@ -374,7 +376,7 @@ class ConversationTurn:
         "Turn off the light and the TV in the living room" is about the light there.
         """
         plan = self._planner.plan(clause)
-        if plan.calls or not plan.choices:
+        if plan.calls or not (plan.choices or plan.is_already_so):
             return plan
         placed = (self._planner.plan(self._completion.add_place(clause, each)) for each in others)
         return next((each for each in placed if each.calls), plan)

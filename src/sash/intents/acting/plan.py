@@ -14,7 +14,8 @@ class Plan:
 
     `entity_ids` are the things that the clause means. `choices` are the things that a question offers. With
     `is_refused` the sentence says what cannot be done. With `is_unsure` a word of the clause is not known.
-    With `is_settled` nothing is to be done, because the things already are as the clause says.
+    With `is_settled` nothing is to be done, because the things stay as the clause says. With `is_already_so`
+    the clause could mean several things, and all of them already are as it says.
     """
 
     calls: tuple[PlannedCall, ...] = ()
@@ -24,6 +25,7 @@ class Plan:
     is_refused: bool = False
     is_unsure: bool = False
     is_settled: bool = False
+    is_already_so: bool = False
 
 
 def choose_from(clause: Clause, choices: Iterable[str], index_entities: Mapping[str, Entity]) -> Clause:

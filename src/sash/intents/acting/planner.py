@@ -155,12 +155,24 @@ class Planner:
         if not domains:
             return Plan(text=self._writer.say("ask.what"), is_refused=True, is_unsure=True)
         search = self._make_search(clause, act, frozenset(domains))
+        area_id = None if is_house else self._situation.area_id
+        if domains == ["climate"] and area_id is not None and self._has_thermostats_elsewhere(area_id):
+            # "I'm cold" in a room without a thermostat does not warm another room.
+            return self._refusals.refuse_warmth(area_id)
         # "It is dark in here" means the light of the room.
-        is_room_light = domains == ["light"] and self._situation.area_id is not None and not is_house
+        is_room_light = domains == ["light"] and area_id is not None
         words = (Word("", frozenset({"kind.light"})),) if is_room_light else ()
         return self._plan_targets(
             find_targets(words, clause.excluded, search, self._situation.words), clause, act
         )
+
+    def _has_thermostats_elsewhere(self, area_id: str) -> bool:
+        """Return whether the rooms have thermostats of their own, and this one has none.
+
+        A single thermostat, or one without a room, warms all rooms.
+        """
+        areas = [each.area_id for each in self._index.entities.values() if each.domain == "climate"]
+        return len(areas) > 1 and None not in areas and area_id not in areas
 
     def _names_house(self, clause: Clause) -> bool:
         """Return whether a command is about the whole home: "turn off the lights in the house"."""
@@ -247,7 +259,8 @@ class Planner:
     def _ask_which(self, choices: tuple[Entity, ...], act: Act) -> Plan:
         """Ask which thing is meant, or tell at once what would be the answer for each of them."""
         if are_already_so(choices, act, self._index):
-            return Plan(text=say_already(choices, self._index, self._writer), entity_ids=list_ids(choices))
+            text = say_already(choices, self._index, self._writer)
+            return Plan(text=text, entity_ids=list_ids(choices), is_already_so=True)
         problems = [
             (e, p)
             for e in choices

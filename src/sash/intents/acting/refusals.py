@@ -9,7 +9,7 @@ from sash.intents.acting.default_domains import choose_domains, is_property
 from sash.intents.acting.plan import Plan, list_ids
 from sash.intents.acting.services import CannotDo
 from sash.intents.missing_words import find_place, say_missing, say_none_there
-from sash.intents.sentence.clause import Clause
+from sash.intents.sentence.clause import Clause, Word
 from sash.intents.situation import Situation
 from sash.intents.targets import Targets
 from sash.ports.home import Entity
@@ -72,6 +72,15 @@ class Refusals:
         text = self._writer.say(f"cannot.{problem.reason}", **values)
         return Plan(text=text, entity_ids=list_ids(entities), is_refused=True)
 
+    def refuse_warmth(self, area_id: str) -> Plan:
+        """Return that a room has no thermostat, and where there is one."""
+        area = self._index.areas[area_id]
+        here = Word(area.name, frozenset({f"area:{area_id}"}))
+        missing = self._writer.phrase("measure.thermostat")
+        return Plan(
+            text=say_none_there(self._situation, [here], missing, self._list_thermostats()), is_refused=True
+        )
+
     def _offer_cleaning(self, vacuums: tuple[Entity, ...]) -> Plan:
         """Offer to clean the whole home, because a robot cannot be sent to one room."""
         key = "ask.which" if len(vacuums) > 1 else "ask.clean_all"
@@ -80,9 +89,8 @@ class Refusals:
     def _say_no_thermostat(self, clause: Clause) -> str:
         words = [word for word in clause.words if not is_property(word)]
         if find_place(self._situation, words):
-            thermostats = [e for e in self._index.entities.values() if e.domain in _THERMOSTATS]
             missing = self._writer.phrase("measure.thermostat")
-            return say_none_there(self._situation, words, missing, thermostats)
+            return say_none_there(self._situation, words, missing, self._list_thermostats())
         return self._writer.say("cannot.no_thermostat", place=" ".join(word.text for word in words))
 
     def _say_not_in_place(self, clause: Clause) -> str | None:
@@ -95,6 +103,9 @@ class Refusals:
         if domains == _PLAYERS and others:
             return say_none_there(self._situation, words, self._writer.phrase("measure.player"), others)
         return None
+
+    def _list_thermostats(self) -> list[Entity]:
+        return [each for each in self._index.entities.values() if each.domain in _THERMOSTATS]
 
     def _list_vacuums(self) -> tuple[Entity, ...]:
         return tuple(each for each in self._index.entities.values() if each.domain == "vacuum")

@@ -1,5 +1,6 @@
 """Understands a new time for what was promised last: "make that an hour", "no, at eight"."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -8,24 +9,28 @@ from sash.intents.sentence.clause import Clause
 from sash.intents.sentence.moments import find_moment
 from sash.intents.sentence.time_words import NO_TIME, TimeWords
 from sash.intents.situation import Situation
+from sash.values.continuations import Continuation
 from sash.values.waiting_turns import WaitingTurn
 
 # The seconds of an hour, of a minute and of a second.
 _UNITS = (3600, 60, 1)
 
 
-def read_new_time(clause: Clause, situation: Situation, turn: WaitingTurn) -> datetime | None:
+def read_new_time(
+    clause: Clause, situation: Situation, turn: WaitingTurn, said_s: float | None = None
+) -> datetime | None:
     """Return the moment that a sentence names, if it says nothing else; None for other sentences.
 
     An hour without a day is the one that is closest to the time of the waiting turn.
-    After a timer for ten minutes, "make it 15" means minutes.
+    After a timer for ten minutes, or "in ten minutes", "make it 15" means minutes. `said_s` is the duration
+    that the user named before.
     """
     is_change = clause.has_make or "correct" in clause.refer or clause.is_fragment
     if clause.words or clause.do or clause.ask or clause.is_question or not is_change:
         return None
     time = clause.time
     if time.is_empty and clause.amount.value is not None and clause.amount.unit is None:
-        if (duration_s := read_duration(turn, situation)) is not None:
+        if duration_s := read_duration(turn, situation) or said_s:
             unit = next(unit for unit in _UNITS if duration_s % unit == 0)
             return situation.now + timedelta(seconds=clause.amount.value * unit)
         time = TimeWords(role="at", hour=int(clause.amount.value), is_bare=True)
@@ -42,6 +47,17 @@ def read_new_time(clause: Clause, situation: Situation, turn: WaitingTurn) -> da
     moments = [day.replace(hour=hour, minute=at.minute, second=0) for day in days for hour in hours]
     later = [moment for moment in moments if moment > situation.now]
     return min(later, key=lambda moment: abs(moment - zoned), default=at)
+
+
+def read_said_duration(situation: Situation, turns: Sequence[Continuation]) -> float | None:
+    """Return the seconds of the time that was named last, oldest turn first; None if it was no duration."""
+    for turn in reversed(turns):
+        sentence = situation.reader.read(turn.request.message)
+        clauses = situation.reader.read_clauses_between(sentence, 0, len(sentence.words))
+        times = [clause.time for clause in clauses if not clause.time.is_empty]
+        if times:
+            return times[-1].duration_s
+    return None
 
 
 def write_arguments(turn: WaitingTurn, at: datetime, situation: Situation) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from sash.intents.topic import Topic
 from sash.intents.undoing import asks_to_undo
 from sash.intents.waiting.conditions import Conditions
 from sash.intents.waiting.going_back import restore_states
-from sash.intents.waiting.new_time import read_new_time, write_arguments
+from sash.intents.waiting.new_time import read_new_time, read_said_duration, write_arguments
 from sash.intents.waiting.promise_report import LATER_TOOL, report
 from sash.intents.waiting.registration import Registration, Task
 from sash.intents.waiting.reminders import Reminders
@@ -29,6 +29,8 @@ from sash.intents.waiting.waiting_list import CANCEL_TOOL, WaitingList
 _LINKING_KINDS = frozenset({"join", "value"})
 _ARM_MODES = frozenset({"arm_home", "arm_away", "arm_night"})
 _FUTURE_ROLES = frozenset({"in", "at", None})
+# The time of a promise was named in one of the last turns.
+MAX_SAID = 3
 
 
 class Promises:
@@ -182,11 +184,14 @@ class Promises:
 
     async def _change_time(self) -> Reply | None:
         """Promise what was promised last for another time."""
-        turns = await self._situation.utterance.dialogue.list_waiting()
+        dialogue = self._situation.utterance.dialogue
+        turns = await dialogue.list_waiting()
         if not turns or turns[-1].at is None:
             return None
         last_turn = turns[-1]
-        at = read_new_time(self._registration.read(0, len(self._sentence.words)), self._situation, last_turn)
+        said_s = read_said_duration(self._situation, await dialogue.list_recent(MAX_SAID))
+        clause = self._registration.read(0, len(self._sentence.words))
+        at = read_new_time(clause, self._situation, last_turn, said_s)
         if at is None:
             return None
         cancelled = PlannedCall(CANCEL_TOOL, {"id": last_turn.id})
@@ -203,11 +208,17 @@ class Promises:
         back = self._plan_ends(clauses, plans)
         if not back:
             return Reply(self._writer.say("later.not_for_a_while"))
-        summary = self._writer.phrase(
-            "later.end_of", summary=self._registration.summarize(0, len(self._sentence.words), time)
-        )
+        summary = self._name_end(clauses, ids)
         arguments = {"summary": summary, "at": at.isoformat(timespec="seconds"), "calls": back}
         return Reply(calls=(*(c for plan in plans for c in plan.calls), PlannedCall(LATER_TOOL, arguments)))
+
+    def _name_end(self, clauses: Sequence[Clause], entity_ids: Sequence[str]) -> str:
+        """Return what is done at the end of a while: "turn off the fan"."""
+        entities = self._situation.index.entities
+        names = self._writer.names([entities[key] for key in dict.fromkeys(entity_ids) if key in entities])
+        acts = {ENDS.get(do) for clause in clauses for do in clause.do or ("",)}
+        act = acts.pop() if len(acts) == 1 and all(clause.amount.is_empty for clause in clauses) else None
+        return self._writer.phrase(f"later.end_{act or 'back'}", names=names)
 
     def _find_end(self, time: TimeWords) -> datetime | None:
         """Return the moment at which something that is done now ends."""
