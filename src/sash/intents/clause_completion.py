@@ -15,7 +15,7 @@ from sash.intents.question_detection import is_polite_request, is_question
 from sash.intents.sentence.clause import Amount, Clause, Word
 from sash.intents.sentence.clause_reader import COMPLAINTS
 from sash.intents.sentence.moments import find_moment
-from sash.intents.sentence.time_words import NO_TIME, TimeWords
+from sash.intents.sentence.time_words import NO_TIME
 from sash.intents.situation import Situation
 from sash.intents.topic import Topic
 from sash.ports.home import Entity
@@ -23,7 +23,8 @@ from sash.values.continuations import Continuation
 
 # Things that a person asks for by their names, and what is to be done with them.
 _WISHES = {
-    "kind.light": "on", "kind.fan": "on", "kind.tv": "on", "kind.radio": "on", "kind.media": "play"
+    "kind.light": "on", "kind.fan": "on", "kind.tv": "on", "kind.radio": "on", "kind.media": "play",
+    "kind.video": "play",
 }  # fmt: skip
 # The reference of a clause after a bare "no": it is meant instead of the clause before it.
 _REPLACES = "replaces"
@@ -112,8 +113,9 @@ class ClauseCompletion:
         topic = self._follow_ups.find_topic()
         if not before or not is_empty(clause) or topic is None or not topic.clauses:
             return clause
-        day = _EARLIER.get(topic.clauses[-1].time.day or "today")
-        return replace(clause, time=TimeWords(day=day)) if day else clause
+        time = topic.clauses[-1].time
+        day = _EARLIER.get(time.day or "today")
+        return replace(clause, time=replace(time, day=day, places=frozenset())) if day else clause
 
     def _undo_last(self, clause: Clause) -> Clause | None:
         topic, index = self._follow_ups.find_topic(), self._situation.index

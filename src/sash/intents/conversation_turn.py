@@ -37,6 +37,7 @@ MAX_PARTS = 12
 # A fact that was told in one of the last turns may be meant by "forget that".
 MAX_TOLD = 3
 # A thing in one of these states can be stopped.
+_BEFORE_VERB = frozenset({"filler", "soft", "talk", "ask"})
 IN_USE = frozenset({"on", "playing", "cleaning", "opening", "closing", "mowing"})
 # References to what was said last.
 REFERS_TO_ANSWER = frozenset({"about", "again", "correct", "ones", "other", "same", "that_time", "too"})
@@ -100,6 +101,8 @@ class ConversationTurn:
             return Reply(writer.say("talk.thanks"))
         if is_taken_back(sentence):
             return Reply(writer.say("command.denied"))
+        if not self._turns and sentence.covers("refer", more=("filler", "talk")) == "again":
+            return Reply(writer.say("self.nothing_to_repeat"), is_guess=True)
         if self._is_only_condition():
             return Reply(writer.say("ask.then"))
         return None
@@ -151,9 +154,11 @@ class ConversationTurn:
 
     def _asks_impossible(self) -> bool:
         """Return whether a sentence begins with an act that no home can do: "order a pizza"."""
-        matches = self._situation.sentence.matches
-        around = {p for m in matches if m.kind in ("filler", "soft", "talk", "ask") for p in m.places}
-        return any(m.kind == "cannot" and around.issuperset(range(m.start)) for m in matches)
+        sentence, articles = self._situation.sentence, self._situation.reader.lexicon.articles
+        around = {p for m in sentence.matches if m.kind in _BEFORE_VERB for p in m.places}
+        acts = (m for m in sentence.matches if m.kind == "cannot" and around.issuperset(range(m.start)))
+        # "Is my phone charged?" calls nobody.
+        return any(m.start == 0 or sentence.words[m.start - 1] not in articles for m in acts)
 
     def _is_uncertain(self, reply: Reply, clauses: list[Clause]) -> bool:
         """Return whether a part of a sentence is not understood, or refers to what a model has said."""

@@ -11,7 +11,7 @@ from sash.intents.corrections import keep_only, take_part_back
 from sash.intents.home_words import HomeWords
 from sash.intents.kinds import list_kinds
 from sash.intents.ordinals import ORDINALS
-from sash.intents.sentence.clause import NO_AMOUNT, Clause, Word
+from sash.intents.sentence.clause import NO_AMOUNT, Amount, Clause, Word
 from sash.intents.sentence.time_words import TimeWords
 from sash.intents.topic import Topic
 from sash.ports.home import Entity
@@ -21,7 +21,7 @@ _THINGS = frozenset({"it", "them", "ones"})
 _REFERENCES = frozenset(
     {
         *("about", "again", "before_that", "correct", "instead", "it", "more", "one", "other", "same"),
-        *("them", "there", "too"),
+        *("them", "there", "too", "too_much"),
         *ORDINALS,
     }
 )
@@ -35,6 +35,16 @@ _HAS_AIR = frozenset({"climate", "humidifier", "sensor", "water_heater", "weathe
 _EXTREMES = frozenset({"highest", "lowest", "average"})
 _ASKED_AGAIN = frozenset({"who", "when", "how_long", "how_often", "where", "until_when"})
 
+_FURTHER = frozenset({"more", "too_much"})
+_PAIRS = (
+    ("up", "down"),
+    ("brighter", "darker"),
+    ("louder", "quieter"),
+    ("warmer", "colder"),
+    ("faster", "slower"),
+    ("stronger", "weaker"),
+)
+_OTHER_WAY = {one: other for pair in _PAIRS for one, other in (pair, pair[::-1])}
 _ASKING = _ASKED_AGAIN | {"is"}
 
 
@@ -72,7 +82,7 @@ class FollowUps:
             return last
         if (rejected := self._reject(clause, topic)) is not None:
             return rejected
-        if "more" in clause.refer:
+        if not _FURTHER.isdisjoint(clause.refer):
             clause = self._add_direction(clause, last)
         if clause.is_fragment or self._has_other_value(clause, last):
             is_known = before is not None or not clause.unknown
@@ -141,7 +151,12 @@ class FollowUps:
         return replace(clause, words=(*kinds, *clause.words), refer=clause.refer - {"one"})
 
     def _add_direction(self, clause: Clause, last: Clause | None) -> Clause:
-        """Return a clause with "more" in the direction of the last one: darker after "dim the light"."""
+        """Return a clause with "more" in the direction of the last one: darker after "dim the light".
+
+        "That's too much" goes back.
+        """
+        if "too_much" in clause.refer:
+            return (_go_part_back(clause, last) if last is not None else None) or clause
         has_value = not clause.amount.is_empty and clause.amount.role != "by"
         if clause.do or has_value or clause.is_question:
             return clause
@@ -420,6 +435,17 @@ class FollowUps:
 
     def _is_sensor(self, topic: Topic) -> bool:
         return bool(topic.entity_ids) and all(key.startswith("sensor.") for key in topic.entity_ids)
+
+
+def _go_part_back(clause: Clause, last: Clause) -> Clause | None:
+    """Return the last step, or a step down from the last value, in the other direction: "that's too much"."""
+    if clause.words or clause.do or clause.is_question or last.is_question:
+        return None
+    steps = tuple(_OTHER_WAY[do] for do in last.do if do in _OTHER_WAY)
+    if not steps and last.amount.value is None:
+        return None
+    amount = Amount(size="little")
+    return replace(last, text=clause.text, do=steps or ("down",), amount=amount, refer=frozenset({"it"}))
 
 
 def compares_places(clause: Clause) -> bool:

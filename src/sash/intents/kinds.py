@@ -41,7 +41,7 @@ _BY_CLASS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("cover", "garage"): ("garage_door", "door"),
     ("cover", "gate"): ("gate", "door"),
     ("cover", "window"): ("window",),
-    ("media_player", "tv"): ("tv",),
+    ("media_player", "tv"): ("tv", "video"),
     ("media_player", "speaker"): ("speaker",),
     ("media_player", "receiver"): ("speaker",),
     ("switch", "outlet"): ("outlet",),
@@ -77,6 +77,8 @@ _NOT_BLINDS = frozenset({"door", "garage", "gate", "window", "damper"})
 def list_kinds(domain: str, device_class: str) -> tuple[str, ...]:
     """Return the keys of the kinds of an entity, such as "kind.light", and of what it measures."""
     kinds = (*_BY_DOMAIN.get(domain, ()), *_BY_CLASS.get((domain, device_class), ()))
+    if domain == "media_player" and not device_class:
+        kinds = (*kinds, "video")  # Nothing tells that it has no screen.
     if domain == "cover" and device_class not in _NOT_BLINDS:
         kinds = (*kinds, "blind", *_COVERINGS.intersection([device_class]))
     found = tuple(f"kind.{kind}" for kind in kinds)

@@ -87,6 +87,8 @@ class _Reader:
     def read(self) -> ListSentence | None:
         if any(match.tag == "weather.umbrella" for match in self._sentence.matches):
             return None  # "Mi serve l'ombrello?" asks about the rain.
+        if self._asks_what_is_on():
+            return None
         mention = self._find_mention()
         verb = self.find_verb(mention)
         if verb is None:
@@ -126,7 +128,9 @@ class _Reader:
             and ids.intersection(self._situation.words.names[tuple(match.value.split())].entity_ids)
         ]
         generic = [
-            m for m in self._sentence.matches if m.tag == _LIST and self._cut_words(m) not in _NO_LISTS
+            m
+            for m in self._sentence.matches
+            if m.tag == _LIST and self._cut_words(m) not in _NO_LISTS and not self._is_request(m)
         ]
         found = choose_matches([*named, *generic])
         longest = max(found, key=lambda match: len(match.places), default=None)
@@ -140,6 +144,17 @@ class _Reader:
         asked = any(m.tag == wanted for m in self._sentence.matches)
         places = ("refer.it", "refer.there") if self._is_asked() else ("refer.it",)
         return next((m for m in self._sentence.matches if m.tag in places and asked), None)
+
+    def _asks_what_is_on(self) -> bool:
+        """Return whether a bare "what's on?" names no list, and does not follow talk about one."""
+        is_on = any(match.tag == "do.on" for match in self._sentence.matches)
+        is_bare = self._sentence.covers("item") == "ask" and not self._find_mention()
+        return is_on and is_bare and not self._follows_list_talk()
+
+    def _is_request(self, match: Match) -> bool:
+        """Return whether "list" is the verb of a question about things of the home: "list the lights"."""
+        is_verb = any(m.kind == "ask" and m.start == match.start for m in self._sentence.matches)
+        return is_verb and any(m.kind == "kind" and m.start > match.start for m in self._sentence.matches)
 
     def _cut_words(self, match: Match) -> tuple[str, ...]:
         return tuple(self._words[place] for place in match.places)

@@ -30,7 +30,9 @@ _LANGUAGES = (
     _Language(
         r"(?:remember|keep in mind|don['’]?t forget)(?: please)?(?:,? that |: ?)|(?:please )?note that "
         r"|(?:remember|don['’]?t forget) "
-        r"(?=(?:my|our|the) .+ (?:is|are|was|has|have|goes|comes|needs|lives|likes) )",
+        r"(?=(?:my|our|the) .+ (?:is|are|was|has|have|goes|comes|needs|lives|likes) )"
+        r"|(?:remember|don['’]?t forget)(?: that)? "
+        r"(?=(?:i|we)(?:['’]ve| have)? (?:parked|put|left|hid|lent|gave|moved|kept?|stored|placed|locked) )",
         "I will remember: {}.",
         r"forget (?:that |about |(?:everything|all|the thing|what) about "
         r"|(?:what|everything|all) (?:that )?i(?: have|['’]ve)? (?:said|told you|mentioned) about "

@@ -49,7 +49,8 @@ def say_impossible(situation: Situation) -> str:
         rest = list(acts[0].places)  # "Restart Home Assistant".
     if not rest:
         return situation.writer.say("cannot.outside")
-    return situation.writer.say("cannot.outside_of", missing=sentence.cut(rest[0], rest[-1] + 1))
+    first = min(rest[0], acts[0].start)
+    return situation.writer.say("cannot.outside_of", missing=sentence.cut(first, rest[-1] + 1))
 
 
 def asks_of_world(situation: Situation) -> bool:

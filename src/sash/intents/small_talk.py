@@ -9,6 +9,7 @@ from sash.intents.sentence.moments import find_day
 from sash.intents.sentence.sentence import Sentence
 from sash.intents.situation import Reply, Situation
 from sash.intents.words.phrases import choose_matches
+from sash.intents.world_clock import answer_world_clock
 from sash.ports.home import NO_STATE, UNAVAILABLE, Entity
 
 MAX_EXAMPLES = 5
@@ -41,7 +42,7 @@ _AFTER_YES = frozenset({"praise", "thanks", "bye", "never_mind"})
 async def answer_small_talk(situation: Situation) -> Reply | None:
     """Return the reply to a sentence that is nothing but small talk; None for any other sentence."""
     sentence, writer = situation.sentence, situation.writer
-    if reply := _tell_time(situation) or _say_how_to(situation):
+    if reply := _tell_time(situation) or await answer_world_clock(situation) or _say_how_to(situation):
         return reply
     if sentence.covers("noun") == _GOOD_NIGHT.partition(".")[2]:
         is_in_home = bool(situation.words.find_named(frozenset({_GOOD_NIGHT})))

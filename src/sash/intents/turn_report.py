@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sash.intents.acting.options import find_option
 from sash.intents.acting.plan import Plan
 from sash.intents.acting.report import report_results
 from sash.intents.asking.present import PresentAnswers
@@ -12,6 +13,7 @@ from sash.intents.shopping import report_items
 from sash.intents.situation import Reply, Situation
 from sash.intents.topic import Topic
 from sash.intents.waiting.promise_report import report_promised
+from sash.intents.words.tokens import split_words
 
 
 def report_commands(
@@ -24,11 +26,22 @@ def report_commands(
         reply = None if clause in commands else present.answer(clause)
         if reply is not None and not reply.is_guess:
             text = f"{text} {reply.text}"
+    if text and any(_names_title(situation, clause) for clause in commands):
+        text = f"{text} {situation.writer.say('cannot.title_there')}"
     entity_ids = tuple(dict.fromkeys(key for result in results for key in _list_targets(result.arguments)))
     undone = {key for c in commands if c.takes_back for word in c.words for key in word.entity_ids}
     commands = [clause for clause in commands if not clause.takes_back]
     topic = Topic("command", tuple(commands), tuple(key for key in entity_ids if key not in undone))
     return Reply(text, topic=topic.to_json()) if text else None
+
+
+def _names_title(situation: Situation, clause: Clause) -> bool:
+    """Return whether a clause also names something else than the source of a player: a film, or a song."""
+    chosen = find_option(situation, clause)
+    if chosen is None or chosen.field != "source":
+        return False
+    of_source = set(split_words(chosen.option))
+    return any(of_source.isdisjoint(split_words(word)) for word in clause.unknown)
 
 
 def report_parts(situation: Situation) -> str:

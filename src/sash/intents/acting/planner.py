@@ -26,6 +26,7 @@ from sash.ports.home import UNAVAILABLE, Entity
 
 CALL_TOOL = "call_service"
 MAX_ENTITIES = 100
+_PLAY = "media_player.media_play"
 _HOUSE_KEYS = frozenset({"room.house"})
 _LIGHTS = frozenset({"light"})
 _TEMPERATURE = "temperature"
@@ -115,7 +116,7 @@ class Planner:
         return replace(clause, words=tuple(words), properties=properties)
 
     def _plan_option(self, chosen: OptionChoice) -> Plan:
-        """Plan to set an option: a player that is off is turned on first."""
+        """Plan to set an option: a player that is off is turned on first, and one that is paused plays."""
         ids = list_ids(chosen.entities)
         if len(ids) > 1:
             return Plan(text=ask_which(chosen.entities, self._index, self._writer), choices=ids)
@@ -125,6 +126,8 @@ class Planner:
         if chosen.field == "source" and self._index.get_state(ids[0]) == "off":
             turned_on = {"service": "media_player.turn_on", "entity_ids": [*ids], "data": {}}
             calls.insert(0, PlannedCall(CALL_TOOL, turned_on))
+        elif chosen.field == "source" and self._index.get_state(ids[0]) == "paused":
+            calls.append(PlannedCall(CALL_TOOL, {"service": _PLAY, "entity_ids": [*ids], "data": {}}))
         return Plan(tuple(calls), entity_ids=ids)
 
     def _plan_house(self, clause: Clause, act: Act) -> Plan:
@@ -276,7 +279,7 @@ class Planner:
         kept = [each for each in entities if is_already_so(act, self._index.get_state(each.id))]
         if not kept:
             text = say_not_so(entities, self._index, self._writer)
-            return Plan(text=text, entity_ids=list_ids(entities), is_refused=True)
+            return Plan(text=text, entity_ids=list_ids(entities), is_refused=True, is_settled=True)
         text = say_already(kept, self._index, self._writer)
         return Plan(text=text, entity_ids=list_ids(kept), is_settled=True)
 

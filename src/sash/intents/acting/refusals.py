@@ -18,6 +18,7 @@ _WARMTH = frozenset({"warmer", "colder", "heat", "cool"})
 _ROBOTS, _PLAYERS = frozenset({"vacuum", "lawn_mower"}), frozenset({"media_player"})
 _THERMOSTATS = frozenset({"climate"})
 _READ_ONLY = frozenset({"sensor", "binary_sensor", "weather", "event"})
+_PLAY_ACTS = frozenset({"play"})
 MAX_NAMED = 6
 
 
@@ -32,6 +33,8 @@ class Refusals:
     def explain(self, targets: Targets, clause: Clause) -> Plan:
         """Return why a command cannot be done, with the nearest thing that would work."""
         writer, choices = self._writer, targets.choices
+        if targets.fault == "unknown" and not choices and (title := self._find_title(clause)):
+            return Plan(text=self._say_no_title(title), is_refused=True, is_unsure=True)
         if targets.fault == "unable":
             if self._lacks_thermostat(clause):
                 return Plan(text=self._say_no_thermostat(clause), is_refused=True)
@@ -80,6 +83,31 @@ class Refusals:
         return Plan(
             text=say_none_there(self._situation, [here], missing, self._list_thermostats()), is_refused=True
         )
+
+    def _find_title(self, clause: Clause) -> str:
+        """Return what a clause wants to be played: "The Office". Empty for other clauses."""
+        sentence = self._situation.sentence
+        verb = next((m for m in sentence.matches if m.tag == "do.play"), None)
+        kinds = (key for word in clause.words for key in word.keys if key.startswith("kind."))
+        if verb is None or not _PLAY_ACTS.issuperset(clause.do) or any(kinds):
+            return ""
+        fillers = {p for m in sentence.matches if m.kind in ("filler", "please") for p in m.places}
+        articles = self._situation.reader.lexicon.articles - {"some"}
+        named = (
+            n
+            for n in range(verb.end, len(sentence.words))
+            if sentence.words[n] in articles or n not in fillers
+        )
+        start = next(named, verb.end)
+        return sentence.cut(start, len(sentence.words)).strip(" .!?")
+
+    def _say_no_title(self, title: str) -> str:
+        players = (e.id for e in self._index.entities.values() if e.domain == "media_player")
+        states = (self._index.states[key] for key in players if key in self._index.states)
+        listed = (str(each) for state in states for each in state.attributes.get("source_list") or ())
+        sources = self._writer.join([*dict.fromkeys(listed)][:MAX_NAMED], "or")
+        key = "cannot.title" if sources else "cannot.title_only"
+        return self._writer.say(key, title=title, sources=sources)
 
     def _offer_cleaning(self, vacuums: tuple[Entity, ...]) -> Plan:
         """Offer to clean the whole home, because a robot cannot be sent to one room."""

@@ -274,7 +274,8 @@ def _set_volume(percent: float, state: State) -> Choice:
 def _step_volume(act: Act, state: State) -> Choice:
     now, step = state.attributes.get("volume_level"), act.step(VOLUME_STEP, ("louder", "quieter"))
     if isinstance(now, int | float):
-        level = round(min(max(now + step / 100, 0), 1), 2)
+        # Less loud is not silent.
+        level = round(min(max(now + step / 100, now / 2), 1), 2)
         return ServiceChoice("media_player.volume_set", {"volume_level": level})
     if state.state == "off":
         return CannotDo("off")

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from sash.intents.answers.names import Name
 from sash.intents.asking.values import ValueAnswers
+from sash.intents.missing_words import find_place
 from sash.intents.sentence.clause import Word
 from sash.intents.situation import Reply, Situation
 from sash.intents.topic import Topic
@@ -30,12 +31,16 @@ def compare_places(situation: Situation, topics: Sequence[Topic]) -> Reply | Non
     clauses = situation.reader.read_clauses(situation.sentence)
     acts = {do for clause in clauses for do in clause.do}
     direction = next((each for each in _DIRECTIONS if each in acts), None)
-    is_asked = any(clause.is_question for clause in clauses)
+    asks_difference = any(match.value == "difference" for match in situation.sentence.find("compare"))
+    if direction is None and asks_difference:
+        direction = "warmer"
+    is_asked = any(clause.is_question or "ones" in clause.refer for clause in clauses)
     if direction is None or len(acts) > 1 or not is_asked or any(clause.tense for clause in clauses):
         return None
     words = [word for clause in clauses for word in clause.words]
-    named = [word for word in words if situation.words.is_place(word.keys) or word.keys & _SIDES]
-    others = [word for word in words if word not in named and "kind.room" not in word.keys]
+    named = [word for word in words if _is_place(situation, word)]
+    general = ("kind.room", "property.temperature")
+    others = [word for word in words if word not in named and word.keys.isdisjoint(general)]
     if others or any(not clause.time.is_empty for clause in clauses):
         return None
     asks = {each for clause in clauses for each in clause.ask}
@@ -46,11 +51,18 @@ def compare_places(situation: Situation, topics: Sequence[Topic]) -> Reply | Non
         return None
     places = [place for word in named if (place := _read_place(situation, word)) is not None]
     if len(places) < 2:
-        return None
-    if asks & {"how_much", "how_many"}:
+        return _miss_place(situation, named, places)
+    if asks & {"how_much", "how_many"} or asks_difference:
         return _tell_difference(situation, places, direction)
     has_or = situation.writer.or_word in situation.sentence.words
     return _tell(situation, places, direction, chooses=has_or or bool(_CHOOSING & asks or refers & _ONES))
+
+
+def _is_place(situation: Situation, word: Word) -> bool:
+    """Return whether a word names a place, or the thermometer of one: "the outside temperature"."""
+    measured = {situation.index.get_device_class(key) for key in word.entity_ids}
+    is_side = not word.keys.isdisjoint(_SIDES)
+    return situation.words.is_place(word.keys) or is_side or measured == {"temperature"}
 
 
 def _list_last_places(situation: Situation, topics: Sequence[Topic]) -> list[Word]:
@@ -76,6 +88,22 @@ def _read_place(situation: Situation, word: Word) -> _Place | None:
     name = answers.name_place(readings[0].entity) if len(readings) == 1 else Name(word.text)
     ids = tuple(reading.entity.id for reading in readings)
     return _Place(name or Name(word.text), sum(values) / len(values), readings[0].unit, ids)
+
+
+def _miss_place(situation: Situation, named: Sequence[Word], known: list[_Place]) -> Reply | None:
+    """Return that one of two rooms has no thermometer, and how warm it is in the other one."""
+    writer = situation.writer
+    rooms = [find_place(situation, [word]) for word in named if _read_place(situation, word) is None]
+    missing = [room for room in rooms if room is not None]
+    if not missing or len(missing) < len(rooms):
+        return None
+    what = writer.name_noun(writer.phrase("measure.temperature"))
+    texts = [writer.say("state.no_measure_in", what=what, place=room) for room in missing]
+    for place in known:
+        value = writer.quantity(place.degrees, place.unit)
+        texts.append(writer.say("state.temperature_at", place=place.name, value=value))
+    entity_ids = tuple(key for place in known for key in place.entity_ids)
+    return Reply(" ".join(texts), topic=Topic("question", (), entity_ids).to_json())
 
 
 def _tell_difference(situation: Situation, places: list[_Place], direction: str) -> Reply:

@@ -7,10 +7,13 @@ from sash.intents.asking.answers import Answers
 from sash.intents.asking.conditions import Condition, find_condition
 from sash.intents.asking.states import StateAnswers
 from sash.intents.missing_words import find_place
+from sash.intents.past.sources import are_doors
 from sash.intents.sentence.clause import Clause, Word
 from sash.intents.situation import Reply
 from sash.intents.targets import list_matching
 from sash.ports.home import NO_STATE, Entity
+
+_AT_DOORS = frozenset({"kind.door", "kind.gate", "noun.front_door", "noun.back_door", "room.outside"})
 
 
 class PeopleAnswers(Answers):
@@ -94,6 +97,8 @@ class PeopleAnswers(Answers):
         """
         condition = Condition("moving", True, self._index)
         sensors = list_matching(words, condition.applies_to, self._situation.words)
+        if not sensors and self._are_doors(words):
+            return Reply(self._writer.say("people.unseen"))
         if not sensors:
             place = find_place(self._situation, words) if asks_who else None
             return (
@@ -104,6 +109,13 @@ class PeopleAnswers(Answers):
         seen = [sensor for sensor in sensors if condition.is_met(sensor)]
         key = f"people.{'seen' if seen else 'not_seen'}{'_who' if asks_who else ''}"
         return self._reply(self._writer.say(key), seen or sensors)
+
+    def _are_doors(self, words: Sequence[Word]) -> bool:
+        """Return whether words name doors, or what is outside of them."""
+        entities = self._index.entities
+        named = [entities[key] for word in words for key in word.entity_ids if key in entities]
+        keys = frozenset(key for word in words if not word.entity_ids for key in word.keys)
+        return are_doors(self._situation, named) and (bool(named) or not keys.isdisjoint(_AT_DOORS))
 
     def _locate(self, named: Sequence[Entity], words: Sequence[Word]) -> Reply | None:
         if not named:

@@ -13,6 +13,8 @@ from sash.ports.home import UNAVAILABLE, Entity
 
 # If not one of so few things has a state, their own states are told.
 MAX_TOLD = 2
+# "Did I forget to lock the door?", "should I close the blinds?": the answer is how things are.
+_TOLD = frozenset({"forgot", "possible"})
 
 
 class StateAnswers(Answers):
@@ -42,7 +44,7 @@ class StateAnswers(Answers):
         if not targets.entities:
             return self._lack_state(clause, targets)
         entities = self._drop_automations(targets.entities, words)
-        if not words:
+        if all(not word.entity_ids and self._situation.words.is_place(word.keys) for word in words):
             entities = [entity for entity in entities if entity.domain in EVERYTHING] or entities
         if is_list:
             return self._list_matching(clause, condition, entities)
@@ -61,7 +63,7 @@ class StateAnswers(Answers):
         if is_met is None:
             key = "state.unavailable" if self._index.get_state(entity.id) == UNAVAILABLE else "state.unknown"
             return self._reply(self._writer.say(key, name=name), [entity])
-        if "forgot" in clause.ask:
+        if not _TOLD.isdisjoint(clause.ask):
             return self._describe_entities([entity])
         state = self._writer.state(self._index, entity)
         return self._reply(
@@ -69,6 +71,8 @@ class StateAnswers(Answers):
         )
 
     def answer_many(self, clause: Clause, condition: Condition, entities: Sequence[Entity]) -> Reply:
+        if "possible" in clause.ask:
+            return self._describe_entities(entities)
         met = [entity for entity in entities if condition.is_met(entity)]
         unmet = [entity for entity in entities if condition.is_met(entity) is False]
         has_plural = not clause.is_any and any(word.is_plural for word in clause.words)

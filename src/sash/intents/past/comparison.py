@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from sash.errors import HomeError
 from sash.intents.past.measurements import read_consumed, read_measured
 from sash.intents.past.question import METERED, find_span
-from sash.intents.past.sources import choose_sensors, find_meters, list_consumer_words
+from sash.intents.past.sources import choose_sensors, find_meters, is_numeric, list_consumer_words
 from sash.intents.past.span_words import SpanWords
 from sash.intents.sentence.clause import Clause
 from sash.intents.sentence.moments import Span
@@ -44,13 +44,15 @@ async def answer_comparison(situation: Situation, clause: Clause, entities: Sequ
     said = {match.value for match in situation.sentence.find("compare")}
     refers = bool(clause.refer) or clause.tense == "past" or bool(said & {"more", "less"})
     is_comparison = ("usual" in said and refers) or ("than" in said and said & {"more", "less"})
+    is_comparison = is_comparison or ("versus" in said and not clause.time.is_empty)
     is_asked = clause.is_question or clause.ask or clause.tense == "past"
     if not is_comparison or not is_asked or TOOL not in situation.utterance.tools:
         return None
     is_used = _is_used(situation, clause, entities)
     is_warmth = _COMPARED.intersection(clause.do) or "temperature" in clause.properties
     measured = {situation.index.get_device_class(entity.id) for entity in entities}
-    if not is_used and not is_warmth and measured != {"temperature"}:
+    is_number = bool(entities) and all(is_numeric(situation, entity) for entity in entities)
+    if not is_used and not is_warmth and not is_number:
         return None
     compared = _read_times(situation, clause)
     if compared is None:
@@ -58,6 +60,8 @@ async def answer_comparison(situation: Situation, clause: Clause, entities: Sequ
     chosen = (
         find_meters(situation, list_consumer_words(clause), entities, "energy")
         if is_used
+        else entities
+        if is_number and measured != {"temperature"}
         else choose_sensors(situation, replace(clause, properties=("temperature",)), entities)
     )
     if not chosen:
@@ -80,7 +84,8 @@ def _read_times(situation: Situation, clause: Clause) -> _Compared | None:
     """Return the two times of a comparison; None if one of them is not known."""
     sentence, reader, now = situation.sentence, situation.reader, situation.now
     marks = {match.value: match for match in sentence.find("compare")}
-    cut = marks["than"].start if "than" in marks else len(sentence.words)
+    parting = marks.get("than") or marks.get("versus")
+    cut = parting.start if parting else len(sentence.words)
     time = reader.read_clause(sentence, 0, cut).time
     right = reader.read_clause(sentence, cut, len(sentence.words))
     if right.words and marks.keys().isdisjoint({"before", "usual"}):
@@ -88,6 +93,8 @@ def _read_times(situation: Situation, clause: Clause) -> _Compared | None:
     other_time = right.time
     if time.is_empty and other_time.is_empty:
         time = clause.time  # A follow-up has the time of the last question.
+    if time.is_empty and "versus" in marks and other_time.day == "yesterday":
+        time = TimeWords(day="today")
     time = TimeWords(day="today") if time.is_empty else time
     span = find_span(time, now)
     if span is None or span.start == span.end:
@@ -127,16 +134,21 @@ async def _compare(
     value = await _read(situation, entity, compared.span, is_used=is_used)
     others = [await _read(situation, entity, span, is_used=is_used) for span in compared.others]
     known = [other for other in others if other is not None]
+    state = situation.index.states.get(entity.id)
+    unit = state.unit if state else ""
     if value is None or len(known) < min(MIN_DAYS, len(others)):
-        return writer.say("past.unrecorded")
+        if value is None or len(others) > 1:
+            return writer.say("past.unrecorded")
+        said_value = writer.quantity(round(value, 1), unit)
+        return writer.say(
+            "past.compared_alone", value=said_value, span=compared.said_span, other_span=compared.said_others
+        )
     other = sum(known) / len(known)
     is_same = abs(value - other) <= _ALIKE * max(abs(value), abs(other))
     is_so = (value < other) == ("less" in said)
     key = "more_same" if is_same else "more_yes" if is_so else "more_no"
     if not is_same and said.isdisjoint({"more", "less"}):
         key = "compared"  # "Is that normal?"
-    state = situation.index.states.get(entity.id)
-    unit = state.unit if state else ""
     return writer.say(
         f"past.{key}",
         value=writer.quantity(round(value, 1), unit),

@@ -45,6 +45,8 @@ async def answer_about_past(situation: Situation, clause: Clause) -> Reply | Non
     entities = find_named_entities(situation, clause)
     if _asks_for_cause(situation, clause, entities):
         clause = replace(clause, ask=("who", *(ask for ask in clause.ask if ask != "what")))
+    if _asks_if_sash_did(situation, clause):
+        return await _say_own_action(situation, clause, entities)
     if compared := await answer_comparison(situation, clause, entities):
         return compared
     question = read_past_question(situation, clause, entities)
@@ -81,6 +83,29 @@ def _asks_if_all_are_gone(situation: Situation, clause: Clause) -> bool:
     """Return whether a question in the past tense asks who is at home now: "has everyone left?"."""
     is_whole = bool(situation.sentence.find("everybody")) and not _PRESENCE.isdisjoint(clause.do)
     return is_whole and set(clause.ask) <= {"is"} and clause.time.is_empty
+
+
+def _asks_if_sash_did(situation: Situation, clause: Clause) -> bool:
+    """Return whether a question asks if Sash made a change: "did you turn off the light last night?"."""
+    is_change = clause.tense == "past" and not _CHANGES.isdisjoint(clause.do) and set(clause.ask) == {"is"}
+    asked = {place for match in situation.sentence.matches if match.tag == "ask.is" for place in match.places}
+    addressed = (match for match in situation.sentence.find("mood") if match.value == "you")
+    return is_change and any({match.start - 1, match.start} & asked for match in addressed)
+
+
+async def _say_own_action(situation: Situation, clause: Clause, entities: Sequence[Entity]) -> Reply:
+    """Say when Sash last changed one of these things, or that it did not."""
+    is_of_talk = clause.time.is_empty or (clause.time.day == "today" and clause.time.part is None)
+    known = await explain_last_action(situation, entities) if is_of_talk else None
+    ids = [entity.id for entity in entities]
+    if known is not None:
+        return known
+    writer, index = situation.writer, situation.index
+    text = writer.say("past.not_me")
+    if is_of_talk and len(entities) == 1:
+        state = writer.state(index, entities[0])
+        text = f"{text} {writer.say('state.is_now', name=writer.name(entities[0]), state=state)}"
+    return Reply(text, topic={"entity_ids": ids} if ids else None)
 
 
 def _ask_for_rule(clause: Clause) -> Clause:

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Sequence
 
 from sash.intents.kinds import list_kinds
-from sash.intents.past.asked_states import BROKEN, AskedState, find_asked_state
+from sash.intents.past.asked_states import BROKEN, AskedState, ask_for, find_asked_state
 from sash.intents.sentence.clause import Clause, Word
 from sash.intents.situation import Situation
 from sash.ports.home import Entity
+from sash.values.state_words import DETECTED
 
 # These acts need no name: "was there any movement".
 _NAMELESS = frozenset({"arm", "disarm", "clean", "moving", "home", "away", "leak", "rain", "snow"})
@@ -18,6 +19,8 @@ _RULES = frozenset({"automation", "script"})
 # If a sensor has no such state, these acts ask whether its connection is lost.
 _GONE = frozenset({"off", "down", "away"})
 _SENSORS = frozenset({"sensor", "binary_sensor"})
+# Sensors of these classes go off if they notice something.
+_NOTICING = DETECTED | {"moisture", "problem", "safety", "tamper", "cold"}
 _OUTSIDE = frozenset({"room.outside"})
 _FRONT_DOOR = frozenset({"noun.front_door"})
 _HOUSE = frozenset({"room.house"})
@@ -31,8 +34,11 @@ def choose_targets(
     situation: Situation, acts: Sequence[str], entities: Sequence[Entity]
 ) -> list[tuple[Entity, AskedState]]:
     """Return the entities that can be in the state of one of the acts, with their states for it."""
-    # An alarm that goes off is not switched off.
-    acts = ("trigger", *acts) if situation.sentence.find("alarm") else acts
+    # An alarm that goes off is not switched off, and a sensor that goes off notices something.
+    rang = bool(situation.sentence.find("alarm"))
+    acts = ("trigger", *acts) if rang else acts
+    if rang and entities and all(entity.domain in _SENSORS for entity in entities):
+        return _find_noticed(situation, entities)
     for act in acts:
         found = _find_states(situation, act, entities)
         if not found and act == "open":
@@ -52,6 +58,12 @@ def choose_targets(
     if _GONE.intersection(acts) and entities and all(entity.domain in _SENSORS for entity in entities):
         return [(entity, BROKEN) for entity in entities]  # "Since when is the leak sensor off?"
     return []
+
+
+def _find_noticed(situation: Situation, entities: Sequence[Entity]) -> list[tuple[Entity, AskedState]]:
+    """Return the sensors that notice something, such as water or smoke, with their states for it."""
+    detected = [e for e in entities if situation.index.get_device_class(e.id) in _NOTICING]
+    return [(entity, ask_for("on")) for entity in detected]
 
 
 def choose_entrances(situation: Situation, entities: Sequence[Entity]) -> list[tuple[Entity, AskedState]]:
@@ -77,7 +89,7 @@ def choose_sensors(situation: Situation, clause: Clause, entities: Sequence[Enti
     """Return the sensors of what is measured. Outdoors is meant if no place is named."""
     name = next((p for p in clause.properties), None)
     if name is None:
-        numeric = [e for e in entities if _is_numeric(situation, e)]
+        numeric = [e for e in entities if is_numeric(situation, e)]
         # Of things that measure several properties, the temperature is meant: "the highest outside".
         warmth = [e for e in numeric if _measures(situation, e, "temperature")]
         if numeric:
@@ -160,7 +172,7 @@ def _measures(situation: Situation, entity: Entity, name: str) -> bool:
     return entity.domain == "sensor" and f"property.{name}" in kinds
 
 
-def _is_numeric(situation: Situation, entity: Entity) -> bool:
+def is_numeric(situation: Situation, entity: Entity) -> bool:
     state = situation.index.states.get(entity.id)
     return entity.domain in ("sensor", "number", "input_number") and state is not None and bool(state.unit)
 

@@ -16,6 +16,7 @@ STEPS = frozenset(
 NOTICED = frozenset(
     {
         *("moving", "leak", "rain", "snow", "smoke", "carbon_monoxide", "noise", "vibrating", "detected"),
+        "power_cut",
         *("charging", "plugged_in", "unplugged", "updates", "up_to_date"),
     }
 )

@@ -42,7 +42,16 @@ _SWITCHED = frozenset(
     }
 )
 _PUT_ON = frozenset(
-    {"kind.light", "kind.tv", "kind.radio", "kind.media", "kind.speaker", "kind.fan", "kind.climate"}
+    {
+        "kind.light",
+        "kind.tv",
+        "kind.radio",
+        "kind.media",
+        "kind.video",
+        "kind.speaker",
+        "kind.fan",
+        "kind.climate",
+    }
     | {f"noun.{noun}" for noun in ("coffee_machine", "washing_machine", "dishwasher", "dryer", "oven")}
     | {f"noun.{noun}" for noun in ("bedside", "ceiling", "floor_lamp", "mirror", "outdoor_lights", "sauna")}
 )
@@ -103,12 +112,20 @@ class ClauseReader:
         names = {p for m in self._choose_nouns(0, len(self._words)) if len(m.places) > 1 for p in m.places}
         taken = names | self._find_time_joins() | self._polite
         joins = [m for m in self._sentence.matches if m.kind == "join" and taken.isdisjoint(m.places)]
+        joins += [m for m in self._sentence.matches if self._corrects_inside(m, start)]
         bounds = []
         for match in choose_matches(m for m in joins if m.start >= start and m.end <= end):
             bounds.append((start, match.start))
-            start = match.end
+            start = match.end if match.kind == "join" else match.start
         bounds.append((start, end))
         return [part for first, last in bounds for part in self._split_run_on(first, last)]
+
+    def _corrects_inside(self, match: Match, start: int) -> bool:
+        """Return whether a correction begins a part: "the kitchen light no wait the hall light"."""
+        is_phrase = match.tag == "refer.correct" and len(match.places) > 1 and match.start > start
+        return is_phrase and any(
+            m.kind in ("name", *NOUNS) and m.end <= match.start for m in self._sentence.matches
+        )
 
     def _split_run_on(self, start: int, end: int) -> list[tuple[int, int]]:
         """Split commands that follow each other without a word between them: "lamp off fan on"."""
@@ -205,6 +222,12 @@ class ClauseReader:
             )
         ]
         times = [m for m in times if not self._means_all(m, inside, numbers)]
+        # "Too much" is no amount.
+        rejected = {place for m in inside if m.tag == "refer.too_much" for place in m.places}
+        inside = [m for m in inside if m.kind != "amount" or not rejected.issuperset(m.places)]
+        # "The night before" is another time than that of the last question.
+        earlier = {place for m in inside if m.tag == "compare.before" for place in m.places}
+        times = [m for m in times if not earlier.issuperset(m.places)]
         differences = {m.places for m in find_differences(inside, numbers)}
         times = [m for m in times if m.places not in differences]
         inside = [m for m in inside if not (self._names_many(m, inside) or self._is_label(m, inside))]

@@ -11,6 +11,8 @@ from sash.intents.waiting.summaries import EDGE_KINDS, EDGE_SIGNS, LINKING_KINDS
 from sash.intents.waiting.triggers import REFERENCES, Trigger, read_trigger
 from sash.intents.words.phrases import Match, choose_matches
 
+_OPENINGS = frozenset({"when", "if", "unless"})
+
 
 class Conditions:
     """The conditions in one sentence about later."""
@@ -37,7 +39,8 @@ class Conditions:
         if opening.value == "if" and tells and self._registration.read_commands(0, opening.start):
             return None  # "Turn off the radio and tell me if the door is locked" has two parts.
         if opening.start > 0 and self._means_something(0, opening.start) and before:
-            found = self._register_parts((opening.end, len(self._sentence.words)), (0, opening.start))
+            condition = opening.end, len(self._sentence.words)
+            found = self._register_parts(opening, condition, (0, opening.start))
             missing = self._sentence.cut(opening.end, len(self._sentence.words)).strip(" .,;!")
             refused = Reply(self._writer.say("later.cannot_watch", missing=missing), is_guess=True)
             if found or self._registration.read_commands(0, opening.start):
@@ -46,7 +49,8 @@ class Conditions:
             return unnamed if tells and self._names_nothing(opening.end) else None
         time = self._registration.read(0, opening.start).time
         for boundary in self._list_boundaries(opening.end):
-            reply = self._register_parts((opening.end, boundary), (boundary, len(self._sentence.words)), time)
+            task = boundary, len(self._sentence.words)
+            reply = self._register_parts(opening, (opening.end, boundary), task, time)
             if reply is not None:
                 return reply
         return self._refuse_unknown(opening)
@@ -83,7 +87,7 @@ class Conditions:
     def _list_openings(self) -> list[Match]:
         """Return the words that begin a condition, such as "when"."""
         matches = choose_matches(m for m in self._sentence.matches if m.kind == "condition")
-        return [m for m in matches if m.value in ("when", "if") and not self._is_polite(m)]
+        return [m for m in matches if m.value in _OPENINGS and not self._is_polite(m)]
 
     def _is_polite(self, opening: Match) -> bool:
         """Return whether a word for "if" belongs to a polite phrase: "if you can", "s'il te plaît"."""
@@ -132,10 +136,20 @@ class Conditions:
         return refers and not clause.words
 
     def _register_parts(
-        self, condition: tuple[int, int], task: tuple[int, int], time: TimeWords = NO_TIME
+        self,
+        opening: Match,
+        condition: tuple[int, int],
+        task: tuple[int, int],
+        time: TimeWords = NO_TIME,
     ) -> Reply | None:
         """Return the call for a task with its condition. `time` stands before it: "at ten, if …"."""
-        trigger = read_trigger(self._situation, *condition, self._registration.complete)
+        trigger = read_trigger(
+            self._situation,
+            *condition,
+            self._registration.complete,
+            is_negated=opening.value == "unless",
+            near=self._list_areas(task),
+        )
         if trigger is None:
             return None
         trigger = self._add_time(trigger, time) or trigger
@@ -164,7 +178,16 @@ class Conditions:
         own = next((clause.time for clause in clauses if not clause.time.is_empty), NO_TIME)
         if timed := self._add_time(trigger, own):
             trigger, summary = timed, self._registration.summarize(*task, own)
+        if opening.value == "unless" and trigger.at is None and not trigger.missing:
+            return self._registration.ask_for("later.when")  # It would be done at once, or never.
         return self._registration.register(Task(summary, tuple(clauses)), trigger)
+
+    def _list_areas(self, part: tuple[int, int]) -> list[str]:
+        """Return the areas of the things that a part of the sentence names."""
+        entities = self._situation.index.entities
+        ids = (key for word in self._registration.read(*part).words for key in word.entity_ids)
+        areas = (entities[key].area_id for key in ids if key in entities)
+        return [area for area in dict.fromkeys(areas) if area is not None]
 
     def _add_time(self, trigger: Trigger, time: TimeWords) -> Trigger | None:
         """Return a trigger for a time and its condition: "at ten, if nobody is home". None without a time."""

@@ -203,7 +203,7 @@ class Promises:
         at = self._find_end(time)
         plans = [self._planner.plan(replace(clause, time=NO_TIME)) for clause in clauses]
         ids = [key for plan in plans for key in plan.entity_ids]
-        if at is None or not ids or not all(plan.calls or plan.is_settled for plan in plans):
+        if at is None or not ids or not all(plan.calls or _stays(plan) for plan in plans):
             return None
         back = self._plan_ends(clauses, plans)
         if not back:
@@ -240,6 +240,11 @@ class Promises:
             if back:
                 return back
         return restore_states([call for plan in plans for call in plan.calls], self._situation.index)
+
+
+def _stays(plan: Plan) -> bool:
+    """Return whether things already are as they shall stay."""
+    return plan.is_settled and not plan.is_refused
 
 
 def _join_calls(replies: Sequence[Reply]) -> Reply | None:

@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 
+from sash.intents.sentence.clause import Clause
 from sash.intents.sentence.moments import find_moment
 from sash.intents.situation import Reply, Situation
 from sash.intents.waiting.conditions import Conditions
@@ -36,7 +37,7 @@ class Reminders:
         ):
             return None  # "Turn on the oven and set a timer for ten minutes" has two parts.
         clause = self._registration.read(0, total)
-        if (length_s := clause.time.length_s) is None:
+        if (length_s := clause.time.length_s or _read_minutes(clause)) is None:
             return self._registration.ask_for("later.how_long")
         duration = self._writer.exact_duration(length_s)
         name = self._registration.summarize(0, total, clause.time, match, edges=EDGE_KINDS | {"memory"})
@@ -80,3 +81,11 @@ class Reminders:
         """Return whether "set the alarm" means the alarm of the home: there is no time, or a mode."""
         acts = {match.value for match in self._sentence.find("do")}
         return not acts.isdisjoint(_ARM_MODES) or (at is None and "arm" in acts)
+
+
+def _read_minutes(clause: Clause) -> float | None:
+    """Return the seconds of a number without a unit: "an egg timer for five" means minutes."""
+    if clause.time.is_bare and clause.time.hour:
+        return 60.0 * clause.time.hour
+    is_number = clause.amount.unit is None and clause.time.hour is None
+    return 60 * clause.amount.value if is_number and clause.amount.value else None
