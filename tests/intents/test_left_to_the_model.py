@@ -78,7 +78,7 @@ LEFT = {
         "how many calories are in an apple?",
         "how many lights does a normal house have?",
         "what is 12 times 7?",
-        "what time is it in Tokyo?",
+        "what time is it in Springfield?",
         "what's the weather like in Paris?",
         "who won the game last night?",
         "play a guessing game with me",

@@ -50,7 +50,7 @@ async def test_the_clock_and_the_calendar_are_read(talk: Talk, text: str, answer
         "turn on the light",
         "is it cool in the bedroom?",
         "at what time was that",
-        "what time is it in new york",
+        "what time is it in the kitchen",
         "what temperature is it",
         "thanks, and turn off the fan",
         "good night",

@@ -45,12 +45,15 @@ def describe_condition(
     def write_states(states: tuple[str, ...]) -> str:
         return " / ".join(words.name_state(state, device_class).replace("_", " ") for state in states)
 
+    link = words.linking
+    joined = f" {link['and']} "
     parts = [write_states(condition.states)] if condition.states else []
-    parts += [f"not {write_states(condition.not_states)}"] if condition.not_states else []
-    parts += [f"above {condition.above:g}"] if condition.above is not None else []
-    parts += [f"below {condition.below:g}"] if condition.below is not None else []
-    held = f" for {condition.for_s:g} s" if condition.for_s else ""
-    return f"{name} is {' and '.join(parts)}{held}"
+    parts += [f"{link['above']} {condition.above:g}"] if condition.above is not None else []
+    parts += [f"{link['below']} {condition.below:g}"] if condition.below is not None else []
+    said = [f"{link['is']} {joined.join(parts)}"] if parts else []
+    said += [f"{link['is_not']} {write_states(condition.not_states)}"] if condition.not_states else []
+    held = f" {link['for']} {condition.for_s:g} s" if condition.for_s else ""
+    return f"{name} {joined.join(said)}{held}"
 
 
 def _to_words(entity_id: str) -> str:

@@ -64,7 +64,8 @@ class ConversationTurn:
     async def reply(self) -> Reply | None:
         """Return the reply to the sentence, with the given topics for what it leaves out."""
         situation = self._situation
-        if reply := undo(situation, self._find_last_topic(), self._count_effects()) or self._answer_unmeant():
+        undone = None if self._puts_back_items() else self._undo()
+        if reply := undone or self._answer_unmeant():
             return reply
         if (promised := await self._promises.reply(self._find_recent_topic())) is not None:
             return promised
@@ -88,6 +89,15 @@ class ConversationTurn:
         if reply is not None and situation.utterance.has_model and self._is_uncertain(reply, clauses):
             reply = replace(reply, is_guess=True)
         return reply if reply is not None and self._is_meant(reply) else other or self._refuse(reply)
+
+    def _undo(self) -> Reply | None:
+        return undo(self._situation, self._find_last_topic(), self._count_effects())
+
+    def _puts_back_items(self) -> bool:
+        """Return whether "put it back on" is about an item of the list that was spoken of last."""
+        last, matches = self._find_last_topic(), self._situation.sentence.matches
+        is_of_list = last is not None and any(key.startswith("todo.") for key in last.entity_ids)
+        return is_of_list and any(match.tag == "item.add" for match in matches)
 
     def _is_meant(self, reply: Reply) -> bool:
         """Return whether a reply is certain, and offers nothing to a remark: "I don't like coffee"."""

@@ -209,7 +209,10 @@ class EverydayIntents:
         )
         if requests is None and reply is not None and (is_refused or _acts(reply)):
             is_guess = reply.is_guess or utterance.has_model
-            return Reply(situation.writer.say("command.no_request"), is_guess=is_guess)
+            asks = is_question(kept.text, reader.lexicon.language) and not reply.is_guess
+            return Reply(
+                situation.writer.say("command.can" if asks else "command.no_request"), is_guess=is_guess
+            )
         if reply is not None and utterance.has_model and _is_for_model(sentence):
             return replace(reply, is_guess=True)
         return reply

@@ -194,7 +194,14 @@ class FollowUps:
         if any(self._is_place(word) or word.entity_ids for word in clause.words):
             return clause
         places = tuple(word for word in context.words if self._is_place(word))
-        return replace(clause, words=(*clause.words, *places))
+        return replace(clause, words=(*clause.words, *(places or self._list_areas(context))))
+
+    def _list_areas(self, clause: Clause) -> tuple[Word, ...]:
+        """Return the area of the things that a clause names, if it is only one."""
+        ids = (key for word in clause.words for key in word.entity_ids if key in self._index.entities)
+        areas = {self._index.entities[key].area_id for key in ids}
+        area = self._index.areas.get(areas.pop() or "") if len(areas) == 1 else None
+        return () if area is None else (Word(area.name, frozenset({f"area:{area.id}"})),)
 
     def needs_earlier(self, clause: Clause) -> bool:
         """Return whether a clause refers to an earlier one, or leaves out its thing or its act."""
@@ -439,10 +446,10 @@ class FollowUps:
 
 def _go_part_back(clause: Clause, last: Clause) -> Clause | None:
     """Return the last step, or a step down from the last value, in the other direction: "that's too much"."""
-    if clause.words or clause.do or clause.is_question or last.is_question:
+    if clause.words or clause.do or "?" in clause.text or last.is_question:
         return None
     steps = tuple(_OTHER_WAY[do] for do in last.do if do in _OTHER_WAY)
-    if not steps and last.amount.value is None:
+    if not steps and last.amount.value is None and last.do != ("on",):
         return None
     amount = Amount(size="little")
     return replace(last, text=clause.text, do=steps or ("down",), amount=amount, refer=frozenset({"it"}))

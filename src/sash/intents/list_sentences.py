@@ -202,9 +202,14 @@ class _Reader:
         minimum = 3 if is_whole else 4
         whole = [m for m in self._sentence.find("item") if m.value == "ask" and len(m.places) >= minimum]
         # After talk about a list, "take off" means its items rather than devices.
-        is_of_list = match.value in ("remove", "complete") and self._follows_list_talk()
+        is_of_list = match.value in self._list_verbs_of_items() and self._follows_list_talk()
         is_list_verb = is_long or is_of_list or match.places not in acts
         return match in whole or (match.value != "ask" and is_list_verb)
+
+    def _list_verbs_of_items(self) -> tuple[str, ...]:
+        """Return the verbs that need no name of a list after talk about one: "put it back on"."""
+        has_pronoun = any(m.tag in _PRONOUNS for m in self._sentence.matches)
+        return ("remove", "complete", "add") if has_pronoun else ("remove", "complete")
 
     def _follows_list_talk(self) -> bool:
         focus = self._situation.focus_ids[:1]

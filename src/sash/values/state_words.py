@@ -14,11 +14,13 @@ _OPENED = ("door", "garage_door", "opening", "window")
 class StateWords:
     """The names of states in one language.
 
-    `on_off` has the names of on and off, by the device class of a binary sensor.
+    `on_off` has the names of on and off, by the device class of a binary sensor. `linking` has the words of a
+    condition: "is", "is_not", "above", "below", "and" and "for".
     """
 
     states: Mapping[str, str]
     on_off: Mapping[str, tuple[str, str]]
+    linking: Mapping[str, str]
 
     def name_on_off(self, state: str, device_class: str) -> str:
         """Return the name of on or off for a device class. Other states are returned as they are."""
@@ -66,6 +68,14 @@ STATE_WORDS: Mapping[str, StateWords] = {
             "safety": ("unsafe", "safe"),
             "tamper": ("tampering detected", "clear"),
             "update": ("update available", "up to date"),
+        },
+        linking={
+            "is": "is",
+            "is_not": "is not",
+            "above": "above",
+            "below": "below",
+            "and": "and",
+            "for": "for",
         },
     ),
     "de": StateWords(
@@ -130,6 +140,14 @@ STATE_WORDS: Mapping[str, StateWords] = {
             "safety": ("unsicher", "sicher"),
             "tamper": ("manipuliert", "in Ordnung"),
             "update": ("veraltet", "aktuell"),
+        },
+        linking={
+            "is": "ist",
+            "is_not": "ist nicht",
+            "above": "über",
+            "below": "unter",
+            "and": "und",
+            "for": "seit",
         },
     ),
     "fr": StateWords(
@@ -196,6 +214,14 @@ STATE_WORDS: Mapping[str, StateWords] = {
             "tamper": ("signale un problème", "ne signale rien"),
             "update": ("à mettre à jour", "à jour"),
         },
+        linking={
+            "is": "est",
+            "is_not": "n'est pas",
+            "above": "au-dessus de",
+            "below": "en dessous de",
+            "and": "et",
+            "for": "depuis",
+        },
     ),
     "es": StateWords(
         states={
@@ -259,6 +285,14 @@ STATE_WORDS: Mapping[str, StateWords] = {
             "safety": ("en peligro", "fuera de peligro"),
             "tamper": ("manipulado", "sin manipular"),
             "update": ("sin actualizar", "al día"),
+        },
+        linking={
+            "is": "está",
+            "is_not": "no está",
+            "above": "por encima de",
+            "below": "por debajo de",
+            "and": "y",
+            "for": "desde hace",
         },
     ),
     "it": StateWords(
@@ -324,6 +358,7 @@ STATE_WORDS: Mapping[str, StateWords] = {
             "tamper": ("manomesso", "integro"),
             "update": ("da aggiornare", "aggiornato"),
         },
+        linking={"is": "è", "is_not": "non è", "above": "sopra", "below": "sotto", "and": "e", "for": "da"},
     ),
     "nl": StateWords(
         states={
@@ -387,6 +422,14 @@ STATE_WORDS: Mapping[str, StateWords] = {
             "safety": ("onveilig", "veilig"),
             "tamper": ("gesaboteerd", "in orde"),
             "update": ("verouderd", "bijgewerkt"),
+        },
+        linking={
+            "is": "is",
+            "is_not": "is niet",
+            "above": "boven",
+            "below": "onder",
+            "and": "en",
+            "for": "sinds",
         },
     ),
 }

@@ -235,6 +235,8 @@ def _choose_player(act: Act, state: State) -> Choice:
         return None
     if act.percent is not None:
         return _set_volume(act.percent, state)
+    if act.has("mute", "unmute") and state.state == "off":
+        return CannotDo("off")
     if act.has("unmute"):
         return ServiceChoice("media_player.volume_mute", {"is_volume_muted": False})
     if act.has("mute"):

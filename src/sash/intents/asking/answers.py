@@ -5,7 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from sash.home.answer_sources import cite_state
 from sash.home.index import HomeIndex
 from sash.intents.answers.writer import AnswerWriter
+from sash.intents.sentence.clause import Word
 from sash.intents.situation import Reply, Situation
+from sash.intents.targets import Search, Targets, find_targets
 from sash.ports.home import NO_STATE, Entity
 from sash.values.citations import MAX_CITATIONS
 
@@ -34,6 +36,17 @@ class Answers:
         self._situation = situation
         self._index = situation.index
         self._writer = situation.writer
+
+    def _find_in_places(self, words: Sequence[Word], excluded: Sequence[Word], search: Search) -> Targets:
+        """Return the things in all places that are named: "in the bedroom or in the living room"."""
+        home = self._situation.words
+        places = [word for word in words if not word.entity_ids and home.is_place(word.keys)]
+        if len(places) < 2:
+            return find_targets(words, excluded, search, home)
+        others = [word for word in words if word not in places]
+        found = [find_targets([*others, place], excluded, search, home) for place in places]
+        entities = tuple(dict.fromkeys(entity for each in found for entity in each.entities))
+        return Targets(entities) if entities else find_targets(words, excluded, search, home)
 
     def _describe_entities(self, entities: Sequence[Entity]) -> Reply:
         if len(entities) > MAX_DESCRIBED:

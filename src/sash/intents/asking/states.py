@@ -8,7 +8,7 @@ from sash.intents.asking.conditions import ASKS_FOR_ANY, Condition
 from sash.intents.missing_words import say_missing, say_none_there
 from sash.intents.sentence.clause import Clause, Word
 from sash.intents.situation import Reply
-from sash.intents.targets import Search, Targets, find_targets
+from sash.intents.targets import Search, Targets
 from sash.ports.home import UNAVAILABLE, Entity
 
 # If not one of so few things has a state, their own states are told.
@@ -38,7 +38,7 @@ class StateAnswers(Answers):
             condition.applies_to, is_plural=is_many, area_id=self._situation.area_id if not is_many else None,
             focus_ids=self._situation.focus_ids[:1],
         )  # fmt: skip
-        targets = find_targets(words, clause.excluded, search, self._situation.words)
+        targets = self._find_in_places(words, clause.excluded, search)
         if not targets.entities and targets.choices and not targets.fault:
             targets, is_many = Targets(targets.choices), True
         if not targets.entities:

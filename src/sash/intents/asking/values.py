@@ -132,17 +132,6 @@ class ValueAnswers(Answers):
         outside = self._writer.phrase("state.outside")
         return [each for each in readings if self.name_place(each.entity) != outside] or readings
 
-    def _find_in_places(self, words: Sequence[Word], excluded: Sequence[Word], search: Search) -> Targets:
-        """Return the things in all places that are named: "in the bedroom or in the living room"."""
-        home = self._situation.words
-        places = [word for word in words if not word.entity_ids and home.is_place(word.keys)]
-        if len(places) < 2:
-            return find_targets(words, excluded, search, home)
-        others = [word for word in words if word not in places]
-        found = [find_targets([*others, place], excluded, search, home) for place in places]
-        entities = tuple(dict.fromkeys(entity for each in found for entity in each.entities))
-        return Targets(entities) if entities else find_targets(words, excluded, search, home)
-
     def _search_beside(self, words: Sequence[Word], search: Search) -> Targets | None:
         """Search in the areas of the things that were named: what the thermostat there is set to."""
         named = (self._index.entities.get(key) for word in words for key in word.entity_ids)

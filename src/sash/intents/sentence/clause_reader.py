@@ -60,7 +60,7 @@ MIN_POLITE_WORDS = 3
 _ON_DAYS = frozenset({*WEEKDAYS, "weekend"})
 _TIME_SECTIONS = frozenset({"time", "unit"})
 # A word that may be a pronoun or an article is a pronoun before these.
-_AFTER_PRONOUNS = frozenset({"do", "filler", "value", "not", "refer", "join", "all", "pronoun"})
+_AFTER_PRONOUNS = frozenset({"do", "filler", "value", "not", "refer", "join", "all", "pronoun", "compare"})
 # These ask for a value.
 _OPEN_ASKS = frozenset({"ask.what", "ask.how_much", "ask.how_many"})
 # "It is dark here" asks for the opposite.
@@ -119,6 +119,16 @@ class ClauseReader:
             start = match.end if match.kind == "join" else match.start
         bounds.append((start, end))
         return [part for first, last in bounds for part in self._split_run_on(first, last)]
+
+    def _greets(self, match: Match) -> bool:
+        """Return whether a greeting stands before a comma or a request: "morning, lights on please"."""
+        if match.tag not in ("talk.good_morning", "talk.good_evening") or match.start > 0:
+            return False
+        following = self._words[match.end] if match.end < len(self._words) else ""
+        return following == "," or any(
+            m.tag in ("mood.polite", "filler") and m.start == match.end and len(m.places) > 1
+            for m in self._sentence.matches
+        )
 
     def _corrects_inside(self, match: Match, start: int) -> bool:
         """Return whether a correction begins a part: "the kitchen light no wait the hall light"."""
@@ -222,6 +232,9 @@ class ClauseReader:
             )
         ]
         times = [m for m in times if not self._means_all(m, inside, numbers)]
+        # "Evening, could you …" greets.
+        greeted = {p for m in self._sentence.matches if self._greets(m) for p in m.places}
+        times = [m for m in times if not greeted.issuperset(m.places)]
         # "Too much" is no amount.
         rejected = {place for m in inside if m.tag == "refer.too_much" for place in m.places}
         inside = [m for m in inside if m.kind != "amount" or not rejected.issuperset(m.places)]

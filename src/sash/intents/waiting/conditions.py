@@ -160,7 +160,8 @@ class Conditions:
             if self._names_nothing(condition[0]):
                 entities = [self._situation.index.entities[key] for key in trigger.entity_ids]
                 names = self._writer.names(entities)
-                whole, trigger = f"{whole} ({names})", replace(trigger, text=f"{trigger.text} ({names})")
+                if names:
+                    whole, trigger = f"{whole} ({names})", replace(trigger, text=f"{trigger.text} ({names})")
             say = self._writer.say("later.it_happened", what=trigger.text)
             return self._registration.register(Task(whole, say=say), trigger)
         places = [

@@ -59,8 +59,11 @@ def _say_registered(situation: Situation, content: dict[str, Any], arguments: st
     summary = str(waiting["summary"]).rstrip(".!?")
     if at := waiting.get("at"):
         moment = datetime.fromisoformat(at).astimezone(situation.now.tzinfo)
-        return writer.say("later.at", when=writer.moment(moment, situation.now), summary=summary)
-    return writer.say("later.on_condition", summary=summary)
+        text = writer.say("later.at", when=writer.moment(moment, situation.now), summary=summary)
+    else:
+        text = writer.say("later.on_condition", summary=summary)
+    conditions = writer.join(map(str, waiting.get("only_if") or ()))
+    return f"{text} {writer.say('later.only_if', conditions=conditions)}" if conditions else text
 
 
 def _say_refused(situation: Situation, refused: object, arguments: str) -> str:
