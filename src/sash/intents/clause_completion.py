@@ -9,6 +9,7 @@ from sash.intents.acting.plan import choose_from
 from sash.intents.approval_words import parse_approval
 from sash.intents.corrections import undo_for_other
 from sash.intents.follow_ups import FollowUps, compares_places
+from sash.intents.kinds import list_kinds
 from sash.intents.memory_questions import find_liked_number
 from sash.intents.ordinals import choose_by_place
 from sash.intents.question_detection import is_polite_request, is_question
@@ -51,7 +52,10 @@ class ClauseCompletion:
         self._situation = situation
         self._topics = topics
         self._turns = turns
-        self._follow_ups = FollowUps(topics, situation.words, situation.area_id)
+        response = turns[-1].response if turns else None
+        is_command = response is not None and (response.topic or {}).get("kind") == "command"
+        changed_ids = self._list_changed() if is_command else None
+        self._follow_ups = FollowUps(topics, situation.words, situation.area_id, changed_ids)
 
     def needs_earlier(self) -> bool:
         """Return whether the sentence refers to an earlier one, or leaves out its thing or its act."""
@@ -240,9 +244,16 @@ class ClauseCompletion:
         last = self._follow_ups.find_topic()
         if not self._situation.sentence.find("please") or (last is not None and last.kind == "command"):
             return None
-        wished = _list_keys([clause]) & _WISHES.keys()
+        wished = (_list_keys([clause]) | self._list_named_kinds(clause)) & _WISHES.keys()
         is_asked = last is not None and last.kind == "question" and wished & _list_keys(last.clauses)
         return None if is_asked else next((_WISHES[key] for key in _WISHES if key in wished), None)
+
+    def _list_named_kinds(self, clause: Clause) -> frozenset[str]:
+        """Return the kinds of the things that a clause names: "all the outdoor lights"."""
+        index = self._situation.index
+        ids = (key for word in clause.words for key in word.entity_ids if key in index.entities)
+        kinds = (list_kinds(index.entities[key].domain, index.get_device_class(key)) for key in ids)
+        return frozenset(kind for each in kinds for kind in each)
 
     def _name_act(self, clause: Clause) -> Clause:
         """Return a clause that starts the scene or script that it only names: "good night"."""

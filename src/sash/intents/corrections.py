@@ -1,6 +1,6 @@
 """Finds what takes a part of the last command back: "not the ceiling one", "only the floor lamp"."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from sash.home.index import HomeIndex
@@ -10,25 +10,30 @@ from sash.intents.sentence.clause import NO_AMOUNT, Clause, Word
 from sash.intents.topic import Topic
 
 
-def take_part_back(clause: Clause, topic: Topic, home: HomeWords) -> Clause | None:
+def take_part_back(
+    clause: Clause, topic: Topic, home: HomeWords, changed_ids: Collection[str] | None = None
+) -> Clause | None:
     """Return what undoes the last command for some of its things: "not the ceiling one".
 
-    None if the clause names none of them, or all of them.
+    None if the clause names none of them, or all of them. Things that the command did not change stay as they
+    are: with `changed_ids`, those are all others.
     """
     last, ids = _read_last(topic), _list_named(clause, topic, home)
     was_many = last is not None and (last.is_all or any(word.is_plural for word in last.words))
     if last is None or not 0 < len(ids) < len(topic.entity_ids) + was_many:
         return None
-    return _reverse(clause, last, ids, home.index)
+    return _reverse(clause, last, _keep_changed(ids, changed_ids), home.index)
 
 
-def keep_only(clause: Clause, topic: Topic, home: HomeWords) -> Clause | None:
+def keep_only(
+    clause: Clause, topic: Topic, home: HomeWords, changed_ids: Collection[str] | None = None
+) -> Clause | None:
     """Return what undoes the last command for all things but those that a clause names: "only the lamp"."""
     last, named = _read_last(topic), _list_named(clause, topic, home)
     others = [key for key in topic.entity_ids if key not in named]
     if "only" not in clause.refer or not clause.is_fragment or last is None or not (named and others):
         return None
-    return _reverse(clause, last, others, home.index)
+    return _reverse(clause, last, _keep_changed(others, changed_ids), home.index)
 
 
 def undo_for_other(
@@ -46,6 +51,10 @@ def undo_for_other(
         return None
     undone = _reverse(clause, replace(last, excluded=(), amount=NO_AMOUNT), ids, index)
     return None if undone is None else replace(undone, takes_back=True)
+
+
+def _keep_changed(ids: Sequence[str], changed_ids: Collection[str] | None) -> list[str]:
+    return [key for key in ids if changed_ids is None or key in changed_ids]
 
 
 def _read_last(topic: Topic | None) -> Clause | None:

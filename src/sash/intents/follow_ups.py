@@ -1,7 +1,7 @@
 """Fills in what a clause leaves out, from the last turns: "it", "and the bedroom?", "again"."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from sash.home.index import HomeIndex
@@ -54,10 +54,21 @@ def list_focus_ids(topics: Sequence[Topic]) -> tuple[str, ...]:
 
 
 class FollowUps:
-    """Completes clauses with the topics of earlier turns, newest first. `area_id` is where the speaker is."""
+    """Completes clauses with the topics of earlier turns, newest first.
 
-    def __init__(self, topics: Sequence[Topic], home: HomeWords, area_id: str | None = None) -> None:
+    `area_id` is where the speaker is. `changed_ids` are the things that the last turn changed, if it gave a
+    command.
+    """
+
+    def __init__(
+        self,
+        topics: Sequence[Topic],
+        home: HomeWords,
+        area_id: str | None = None,
+        changed_ids: Collection[str] | None = None,
+    ) -> None:
         self._topics = topics
+        self._changed_ids = changed_ids
         self._area_id = area_id
         self._home = home
         self._index: HomeIndex = home.index
@@ -131,7 +142,10 @@ class FollowUps:
 
     def _reject(self, clause: Clause, topic: Topic | None) -> Clause | None:
         """Return what follows from a clause that only says what is not meant: "no, not that"."""
-        if topic is not None and (undone := keep_only(clause, topic, self._home)) is not None:
+        if (
+            topic is not None
+            and (undone := keep_only(clause, topic, self._home, self._changed_ids)) is not None
+        ):
             return undone
         is_no = clause.is_negated or ("correct" in clause.refer and not clause.words)
         if not is_no or not clause.is_fragment:
@@ -139,7 +153,8 @@ class FollowUps:
         if clause.words:
             if topic is None:
                 return None
-            return take_part_back(clause, topic, self._home) or replace(clause, do=("stop",))
+            undone = take_part_back(clause, topic, self._home, self._changed_ids)
+            return undone or replace(clause, do=("stop",))
         is_plain = not clause.is_question and clause.time.is_empty
         return replace(clause, do=("stop",), is_negated=True) if is_plain else None
 

@@ -71,7 +71,8 @@ _QUESTION_BEGINNINGS = {
     "|.* noch (?:an|aus|auf|zu|offen|geschlossen|eingeschaltet|ausgeschaltet)",
     "de-CH": "säg mer|isch|sind|was|weli|welli|wär|wo|wänn|werum|wie|git",
     "el": "είναι|τι|ποι\\w+|πού|που|πότε|γιατί|πώς|πόσ\\w+",
-    "en": "tell me|can(?= (?:the|my|our|this|that|it|they) )|do you know|check (?:if|whether)|is|are|was|were|does|do|did|has|have|had|what|which|who"
+    "en": "tell me|can(?= (?:the|my|our|this|that|it|they) )|do you know|check (?:if|whether)|is|are|was|were"
+    "|does|do|did|has|have|had|what|which|who"
     "|whose|where|when|why|how",
     "es": "d[ií](?:me|game)|decir(?:me|nos)?|está|están|es|son|qué|cuál(?:es)?|quién(?:es)?|dónde"
     "|cuándo|cómo|cuánt[oa]s?|hay",

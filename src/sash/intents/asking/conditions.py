@@ -114,6 +114,7 @@ _SAME: Mapping[str, tuple[str, bool]] = {
     "stop": ("running", False),
     "dock": ("docked", True),
     "moving": ("moving", True),
+    "vacant": ("moving", False),
     "dry": ("leak", False),
     **{name: (name, True) for name in (*_NOTICED, "updates")},
     "power_cut": ("power_cut", True),

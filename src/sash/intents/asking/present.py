@@ -5,6 +5,7 @@ from dataclasses import replace
 from sash.intents.asking.answers import MAX_LISTED, Answers
 from sash.intents.asking.conditions import find_condition
 from sash.intents.asking.people import PeopleAnswers
+from sash.intents.asking.security import SecurityAnswers
 from sash.intents.asking.states import StateAnswers
 from sash.intents.asking.values import ValueAnswers
 from sash.intents.missing_words import say_missing, say_none_there
@@ -28,14 +29,19 @@ class PresentAnswers(Answers):
     def __init__(self, situation: Situation) -> None:
         super().__init__(situation)
         self._people = PeopleAnswers(situation)
+        self._security = SecurityAnswers(situation)
         self._values = ValueAnswers(situation)
         self._states = StateAnswers(situation)
 
     def answer(self, clause: Clause) -> Reply | None:
         """Return the answer to a question; None if it is no question about the present of the home."""
+        if clause.do == ("vacant",) and "battery" in clause.properties:
+            clause = replace(clause, do=())  # An empty battery is no empty room.
         asks_broken = clause.do == ("broken",) and not clause.words and {"what", "which"} & set(clause.ask)
         if asks_broken or not {"available", "unavailable"}.isdisjoint(clause.properties):
             return self._list_unavailable(clause)
+        if secure := self._security.answer(clause):
+            return secure
         if "charging" not in clause.do and (batteries := self._values.answer_batteries(clause)):
             return batteries
         if "rooms" in clause.ask:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sash.intents.acting.default_domains import EVERYTHING
 from sash.intents.asking.answers import MAX_LISTED, Answers, say_none
 from sash.intents.asking.conditions import ASKS_FOR_ANY, Condition
-from sash.intents.missing_words import say_missing, say_none_there
+from sash.intents.missing_words import find_place, say_missing, say_none_there
 from sash.intents.sentence.clause import Clause, Word
 from sash.intents.situation import Reply
 from sash.intents.targets import Search, Targets
@@ -42,6 +42,9 @@ class StateAnswers(Answers):
         if not targets.entities and targets.choices and not targets.fault:
             targets, is_many = Targets(targets.choices), True
         if not targets.entities:
+            place = find_place(self._situation, words) if condition.name == "moving" else None
+            if place is not None:
+                return Reply(self._writer.say("past.unwatched", place=place), is_guess=True)
             return self._lack_state(clause, targets)
         entities = self._drop_automations(targets.entities, words)
         if all(not word.entity_ids and self._situation.words.is_place(word.keys) for word in words):

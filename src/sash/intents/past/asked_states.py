@@ -117,7 +117,11 @@ _BY_DOMAIN: Mapping[str, Mapping[str, AskedState]] = {
     },
 }
 _OPENED = {"open": _ask("open", "on"), "close": _ask("close", "off")}
-_MOVED = {"moving": _ask("moving", "on"), "on": _ask("moving", "on")}
+_MOVED = {
+    "moving": _ask("moving", "on"),
+    "on": _ask("moving", "on"),
+    "vacant": _ask("other", "off"),
+}
 _BY_CLASS: Mapping[str, Mapping[str, AskedState]] = {
     **dict.fromkeys(_OPENINGS, _OPENED),
     **dict.fromkeys(_MOTION, _MOVED),

@@ -26,7 +26,7 @@ _UNFINISHED = timedelta(minutes=2)
 _DIRECTIONS = frozenset({"up", "down"})
 _COMPARED = frozenset({"warmer", "colder"})
 # Numbers that differ by less than this part are alike.
-_ALIKE = 0.01
+ALIKE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ async def _compare(
             "past.compared_alone", value=said_value, span=compared.said_span, other_span=compared.said_others
         )
     other = sum(known) / len(known)
-    is_same = abs(value - other) <= _ALIKE * max(abs(value), abs(other))
+    is_same = abs(value - other) <= ALIKE * max(abs(value), abs(other))
     is_so = (value < other) == ("less" in said)
     key = "more_same" if is_same else "more_yes" if is_so else "more_no"
     if not is_same and said.isdisjoint({"more", "less"}):

@@ -8,6 +8,7 @@ from sash.intents.past.asked_states import find_asked_state
 from sash.intents.past.comparison import answer_comparison
 from sash.intents.past.problems import answer_problems
 from sash.intents.past.question import METERED, PastQuestion, read_past_question
+from sash.intents.past.trend import answer_trend
 from sash.intents.past.why import answer_why, explain_problem
 from sash.intents.sentence.clause import Clause, Word
 from sash.intents.situation import Reply, Situation
@@ -47,7 +48,8 @@ async def answer_about_past(situation: Situation, clause: Clause) -> Reply | Non
         clause = replace(clause, ask=("who", *(ask for ask in clause.ask if ask != "what")))
     if _asks_if_sash_did(situation, clause):
         return await _say_own_action(situation, clause, entities)
-    if compared := await answer_comparison(situation, clause, entities):
+    compared = await answer_comparison(situation, clause, entities)
+    if compared := compared or await answer_trend(situation, clause, entities):
         return compared
     question = read_past_question(situation, clause, entities)
     if "who" in clause.ask and (question is None or question.ask == "unrecorded"):

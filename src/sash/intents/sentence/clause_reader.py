@@ -212,7 +212,9 @@ class ClauseReader:
         starts = {*(n.start for n in numbers), *(m.start for m in inside if m.kind in _TIME_SECTIONS)}
         phrases = [each for each in phrases if each.kind != "do" or each.end not in starts]
         named |= {place for match in phrases if match.kind == "property" for place in match.places}  # "CO2"
-        numbers = [n for n in numbers if named.isdisjoint(range(n.start, n.end))]
+        # "Three quarters" is an amount of its own.
+        sizes = {p for m in inside if m.kind == "amount" and len(m.places) > 1 for p in m.places}
+        numbers = [n for n in numbers if (named | sizes).isdisjoint(range(n.start, n.end))]
         # "Schalte … bis 22 Uhr ein" ends with a part of its verb.
         last_word = max((n for n in range(start, end) if self._words[n][0].isalnum()), default=start)
         verb_ends = {m.places[-1] for m in phrases if m.kind == "do"} & {last_word}

@@ -87,7 +87,7 @@ def _is_about_past(sentence: Sentence, match: Match) -> bool:
         return not any(word[0].isalnum() for word in sentence.words[match.end :])
     if match.tag == "price":
         return any(other.tag in _METERED for other in sentence.matches)
-    return match.tag in ("compare.before", "compare.versus", "compare.difference")
+    return match.tag in ("compare.before", "compare.versus", "compare.difference", "compare.trend")
 
 
 def _find_courtesies(sentence: Sentence, inside: list[Match]) -> list[Match]:
