@@ -16,7 +16,7 @@ from sash.intents.answers.writer import choose_writer
 from sash.intents.earlier_topics import read_topics
 from sash.intents.home_words import HomeWords
 from sash.intents.other_parts import answer_talk
-from sash.intents.question_detection import is_question
+from sash.intents.question_detection import asks_ability, is_question
 from sash.intents.readings import reply_to_sentence
 from sash.intents.sentence.mood import keep_requests
 from sash.intents.sentence.reader import SentenceReader
@@ -209,7 +209,7 @@ class EverydayIntents:
         )
         if requests is None and reply is not None and (is_refused or _acts(reply)):
             is_guess = reply.is_guess or utterance.has_model
-            asks = is_question(kept.text, reader.lexicon.language) and not reply.is_guess
+            asks = asks_ability(kept.text, reader.lexicon.language) and not reply.is_guess
             return Reply(
                 situation.writer.say("command.can" if asks else "command.no_request"), is_guess=is_guess
             )

@@ -309,7 +309,8 @@ class FollowUps:
     def _is_about_air(self, clause: Clause, topic: Topic) -> bool:
         """Return whether a clause asks how warm or humid it is, after a sentence about other things."""
         domains = {key.partition(".")[0] for key in topic.entity_ids}
-        return not _OF_THE_AIR.isdisjoint(clause.properties) and domains.isdisjoint(_HAS_AIR)
+        is_of_air = not (_OF_THE_AIR.isdisjoint(clause.properties) and WARMTH.isdisjoint(clause.do))
+        return is_of_air and domains.isdisjoint(_HAS_AIR)
 
     def _is_whole(self, clause: Clause) -> bool:
         """Return whether a clause names its thing, or means the whole home or the speaker's room."""

@@ -114,6 +114,18 @@ _QUESTION_BEGINNINGS = {
     "zh-HK": "(?:請問|話我知|有冇|係咪|邊).*|.*[嗎呢呀]",
     "zh-TW": "(?:請問|告訴我|是否|有沒有|哪|什麼).*|.*[嗎呢]",
 }
+# The beginnings of questions about what a thing can do, by language.
+_ABILITY_PATTERNS = {
+    language: re.compile(rf"(?:{words})(?!\w)", re.IGNORECASE)
+    for language, words in {
+        "en": "can (?:the|my|our|this|that|it|they)",
+        "de": "(?:kann|lässt sich|können) (?:man|der|die|das|es|sich|mein|meine)",
+        "fr": "peut[- ]on|(?:est-ce qu['’]on|est-ce que (?:le|la|les|on)) .{0,60}peu(?:t|vent)",
+        "es": "se pueden?|pueden? (?:el|la|los|las)",
+        "it": "si può|si possono|può (?:il|la|lo)",
+        "nl": "(?:kan|kunnen) (?:de|het|mijn)",
+    }.items()
+}
 # Characters that may open a question or a quotation.
 _OPENING_CHARACTERS = " \t\r\n¿¡'\"«“„([-–—…"
 
@@ -125,6 +137,12 @@ def is_question(text: str, language: str) -> bool:
     if request := _match_request(stripped):
         return pattern is not None and pattern.match(stripped, request.end()) is not None
     return _has_question_mark(text, language) or (pattern is not None and pattern.match(stripped) is not None)
+
+
+def asks_ability(text: str, language: str) -> bool:
+    """Return whether a sentence asks what a thing can do: "can the kitchen light be dimmed?"."""
+    pattern = _ABILITY_PATTERNS.get(language)
+    return pattern is not None and pattern.match(text.lstrip(_OPENING_CHARACTERS)) is not None
 
 
 def is_polite_request(text: str) -> bool:
