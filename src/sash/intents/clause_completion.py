@@ -257,7 +257,8 @@ class ClauseCompletion:
 
     def _name_act(self, clause: Clause) -> Clause:
         """Return a clause that starts the scene or script that it only names: "good night"."""
-        may_choose = clause.has_make or (clause.is_fragment and len(clause.words) > 1)
+        is_asked_for = bool(self._situation.sentence.find("please"))  # "Jazz, please".
+        may_choose = clause.has_make or (clause.is_fragment and (len(clause.words) > 1 or is_asked_for))
         if may_choose and not clause.do and not clause.is_question and find_option(self._situation, clause):
             return replace(clause, do=("play",))  # "Put Netflix on the TV".
         if clause.is_question or not clause.is_fragment or not clause.words or clause.refer:

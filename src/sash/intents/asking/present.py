@@ -15,6 +15,7 @@ from sash.intents.targets import Search, find_targets, list_matching
 from sash.intents.topic import Topic
 from sash.ports.home import UNAVAILABLE, Entity
 
+_COUNTING = frozenset({"how_many", "which", "what"})
 _SWITCHED = frozenset({"light", "switch", "fan", "input_boolean"})
 _OPPOSITES = {"on": "off", "off": "on"}
 _CONTROLLED = frozenset(
@@ -37,6 +38,8 @@ class PresentAnswers(Answers):
         """Return the answer to a question; None if it is no question about the present of the home."""
         if clause.do == ("vacant",) and "battery" in clause.properties:
             clause = replace(clause, do=())  # An empty battery is no empty room.
+        if clause.do == ("home",) and _COUNTING.intersection(clause.ask) and self._names_things(clause):
+            clause = replace(clause, do=())  # "How many lights are there in the house?"
         asks_broken = clause.do == ("broken",) and not clause.words and {"what", "which"} & set(clause.ask)
         if asks_broken or not {"available", "unavailable"}.isdisjoint(clause.properties):
             return self._list_unavailable(clause)
@@ -54,6 +57,10 @@ class PresentAnswers(Answers):
             return self._say_playing(clause)
         condition = find_condition(clause.do, self._index)
         return self._describe(clause) if condition is None else self._states.answer(clause, condition)
+
+    def _names_things(self, clause: Clause) -> bool:
+        kinds = {key for word in clause.words for key in word.keys if key.startswith("kind.")}
+        return bool(kinds) and "kind.person" not in kinds
 
     def _say_playing(self, clause: Clause) -> Reply:
         """Return what plays, in the place or on the player that is named."""

@@ -79,10 +79,23 @@ class Conditions:
         if opening is None:
             return None
         what = self._registration.summarize(match.end, opening.start, NO_TIME, edges=LINKING_KINDS)
-        trigger = read_trigger(self._situation, opening.end, total)
-        trigger = trigger or Trigger(missing=self._sentence.cut(opening.end, total).strip(" .!?"))
+        end = total if what else self._find_end(opening)
+        if end < total:
+            what = self._registration.summarize(end, total, NO_TIME, edges=EDGE_KINDS)
+        trigger = read_trigger(self._situation, opening.end, end)
+        trigger = trigger or Trigger(missing=self._sentence.cut(opening.end, end).strip(" .!?"))
         say = self._writer.say("later.reminder", what=what or trigger.text)
         return self._registration.register(Task(what or trigger.text, say=say), trigger)
+
+    def _find_end(self, opening: Match) -> int:
+        """Return where a condition ends before what is to be told: "when I get home to call dad"."""
+        total = len(self._sentence.words)
+        links = {m.start for m in self._sentence.matches if m.kind in LINKING_KINDS and len(m.places) == 1}
+        for place in sorted(link for link in links if opening.end + 1 < link < total - 1):
+            trigger = read_trigger(self._situation, opening.end, place)
+            if trigger is not None and not trigger.missing:
+                return place
+        return total
 
     def _list_openings(self) -> list[Match]:
         """Return the words that begin a condition, such as "when"."""
