@@ -349,6 +349,8 @@ async def test_an_amended_answer_is_found_by_its_new_letters(store, start, recor
     await store.amend("ann", recorded, "厨房的灯好了", 9)
     assert await search(store, "ann", "坏了") == []
     assert len(await search(store, "ann", "好了")) == 1
+    await store.amend("ann", recorded, "die Wärmepumpenwartung", 9)
+    assert len(await search(store, "ann", "Wartung")) == 1
 
 
 async def test_a_search_ranks_the_messages_of_all_sessions(store, start, say):
@@ -381,3 +383,22 @@ async def test_the_places_of_a_window_are_read_if_they_are_wanted(store, start, 
     await say(session, "one", "two")
     found = await store.read_places("ann", session.id, [0, 1, 2, 3], with_window=True)
     assert [place.position for place in found] == [1, 2]
+
+
+async def test_many_messages_without_an_index_are_found(store, start, say):
+    session = await start()
+    old = await say(session, *(f"the lamp number {n}" for n in range(300)), "a heron")
+    await say(session, "later", evicted=old)
+    assert await find(store, session, "heron") == [301]
+
+
+async def test_one_message_has_a_bounded_number_of_words_that_others_are_similar_to(store, start, say):
+    session = await start()
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    many = " ".join(f"{a}{b}{c}word" for a in letters for b in letters for c in letters)
+    old = await say(session, f"plumber {many} electrician")
+    await say(session, "later", evicted=old)
+    await search(store, "ann", "index")
+    assert await find(store, session, "electrician") == [1]
+    assert (await store.find_words("ann", session.id, [word("plumer")])).found == {1: 1}
+    assert (await store.find_words("ann", session.id, [word("elektrician")])).found == {}

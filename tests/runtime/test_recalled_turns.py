@@ -248,3 +248,12 @@ async def test_what_is_recalled_fits_its_budget_with_its_dates(run, clock):
     best = await old.read_best(await old.find(asked, "boiler"), count_text, 200)
     assert len(best) > 5
     assert count_text(render(best)) <= 200
+
+
+async def test_a_statement_with_most_words_of_a_question_is_no_earlier_question(run, clock):
+    model = ScriptedModel("ok")
+    runtime = await run(model=model)
+    session = await runtime.start_session(window=SMALL)
+    await fill(runtime, session, "The licence plate of the caravan was KX71 OBD")
+    await turn(runtime, session, "What was the licence plate of the caravan?")
+    assert "user: The licence plate of the caravan was KX71 OBD" in system_texts(model.requests[-1])[-1]

@@ -1,9 +1,15 @@
 """Searches of transcripts: questions, times, speakers, and a budget of tokens."""
 
+import sqlite3
+from contextlib import closing
+from datetime import UTC
+
 import pytest
 
+from sash import Runtime
 from sash.errors import InvalidLimit
 from sash.memory.tokens import count_text
+from sash.stores.sqlite.store import SqliteStore
 from sash.testing import ScriptedModel
 from tests.runtime.small_window import SMALL, fill
 from tests.runtime.talk import system_texts, turn
@@ -111,3 +117,30 @@ async def test_a_name_in_a_question_is_its_speaker(run, clock):
     await runtime.import_session(export)
     assert texts(await runtime.search("the sofa"))[0] == "The sofa should be blue"
     assert texts(await runtime.search("what did Ida say about the sofa?"))[0].endswith("red and large")
+
+
+async def test_a_feast_without_a_topic_means_its_days_and_the_language_is_that_of_the_session(run, clock):
+    runtime = await run()
+    session = await runtime.start_session(preferences={"language": "es"})
+    clock.advance(358 * DAY_S)
+    await talk(runtime, clock, session, ("el pavo pesa seis kilos", "De acuerdo."))
+    clock.advance(20 * DAY_S)
+    assert texts(await runtime.search("what did we talk about at Christmas?"))[0].startswith("el pavo")
+    await talk(runtime, clock, session, ("llama al fontanero", "Hecho."))
+    clock.advance(3 * DAY_S)
+    found = texts(await runtime.search("qué dije hace tres días", session_id=session.id))
+    assert found[0] == "llama al fontanero"
+
+
+async def test_a_question_about_a_time_leaves_damaged_messages_out(tmp_path, clock):
+    path = tmp_path / "sash.db"
+    async with Runtime(
+        SqliteStore(path, clock=clock), ScriptedModel("ok"), clock=clock, time_zone=UTC
+    ) as runtime:
+        session = await runtime.start_session()
+        await talk(runtime, clock, session, ("the tap drips", "I see."), ("good night", "Sleep well."))
+        with closing(sqlite3.connect(path)) as db, db:
+            db.execute("UPDATE messages SET body = '{bad' WHERE position = 4")
+        clock.advance(DAY_S)
+        found = texts(await runtime.search("what did we talk about yesterday?"))
+        assert found == ["the tap drips", "I see.", "good night"]

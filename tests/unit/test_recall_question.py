@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from sash.memory.recall_lexicon import LANGUAGES, choose_language, load_recall_lexicon
-from sash.memory.recall_question import cut_question, is_asking, read_question
+from sash.memory.recall_question import MAX_CHARS, cut_question, find_question, is_asking, read_question
 
 NOW = datetime(2026, 6, 10, 15, tzinfo=UTC)
 
@@ -213,3 +213,59 @@ def test_a_question_with_a_time_and_no_topic_is_about_the_time():
     assert read_question("what did we talk about yesterday?", now=NOW).is_about_time
     assert not read_question("what did we say about the boiler yesterday?", now=NOW).is_about_time
     assert not read_question("what did we talk about?", now=NOW).is_about_time
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("what did we say since March?", ("2026-03-01", "2026-06-10")),
+        ("was haben wir seit letzter Woche gesagt", ("2026-06-01", "2026-06-10")),
+        ("what did we do in the summer of 2024", ("2024-06-01", "2024-09-01")),
+        ("what did we say in March last year", ("2025-03-01", "2025-04-01")),
+        ("what did we say in March", ("2026-03-01", "2026-04-01")),
+    ],
+)
+def test_a_time_may_last_until_now_and_name_its_year(text, found):
+    assert period(text) == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Who fixed the boiler?",
+        "Which plumber installed the heating?",
+        "Combien a coûté la réparation de la chaudière ?",
+        "Qui a réparé la chaudière ?",
+        "¿Quién reparó la caldera?",
+        "¿De qué color pintamos el cuarto?",
+        "Quanto è costato l'idraulico?",
+        "Hoeveel kostte de loodgieter?",
+        "Wie hieß der Klempner?",
+    ],
+)
+def test_verbs_of_the_past_are_known_in_every_language(text):
+    assert read_question(text).looks_back
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["which door is locked?", "what is needed for dinner?", "Is the boiler fixed?", "Ist das Licht an?"],
+)
+def test_the_present_is_no_past(text):
+    assert not read_question(text).looks_back
+
+
+def test_ordinary_words_in_names_are_no_speakers():
+    asked = read_question("Was hat der Elektriker gesagt?", names=("Anna von der Heide",))
+    assert not asked.speakers
+    assert read_question("Was hat Anna gesagt?", names=("Anna von der Heide",)).speakers == {
+        "Anna von der Heide"
+    }
+    assert len(read_question("the kitchen cupboard", names=("Kitchen",)).words) == 2
+
+
+def test_a_question_at_either_end_of_a_long_message_is_found():
+    long = "The invoice says many things. " * 200
+    assert find_question(f"{long} What did the plumber say?") == "What did the plumber say?"
+    assert find_question(f"What did the plumber say? {long}") == "What did the plumber say?"
+    assert len(find_question(long)) <= MAX_CHARS

@@ -1,11 +1,12 @@
 """Automatic recall: brings old messages into a prompt if a question clearly needs them."""
 
+import asyncio
 import math
 from collections.abc import Callable, Collection, Sequence
 
 from sash.engine.recall import Found, OldMessages, QuestionContext, RecalledMessage, find_partner
 from sash.memory.asked_words import list_words_in
-from sash.memory.recall_question import MAX_CHARS, RecallQuestion, cut_question, is_asking
+from sash.memory.recall_question import MAX_CHARS, RecallQuestion, find_question, is_asking
 from sash.memory.words import split_words
 
 # Two messages with this part of their words in common are the same question.
@@ -16,6 +17,8 @@ MAX_SAME_READ = 20
 NEEDED_PAST, NEEDED = 0.6, 2.0
 # In a short conversation, a word tells little.
 MIN_EVIDENCE = 2.15
+# The texts of a window with more characters are split into words in a thread.
+MAX_CHARS_ON_LOOP = 50_000
 # Messages that stand so close to each other count together.
 NEAR = 2
 
@@ -33,9 +36,9 @@ async def recall_for(
     It asks something, its words mean one old place and not the window, and it is no question of every day. Or
     it asks what was said at a time.
     """
-    query = cut_question(text)
+    query = find_question(text, context.language)
     question = await context.read(query)
-    if not is_asking(text, context.language):
+    if not is_asking(query, context.language):
         return question, []
     if question.is_about_time and question.looks_back:
         return question, await old.read_best(await old.find(question, query), count, budget)
@@ -43,13 +46,19 @@ async def recall_for(
         return question, []
     # A question about the present does not need an old message that is only similar.
     found = await old.find(question, query, by_meaning=question.looks_back)
-    repeated = await _find_same_questions(old, found, query, question)
+    repeated = await _find_same_questions(old, found, query, question, context.language)
     if len(repeated) > 1:
         return question, []
     partners = (find_partner(at, found.places) for at in repeated)
     left_out = {*repeated, *(at for at in partners if at is not None)}
     evidence = measure_evidence(found, question, left_out)
-    if not is_enough(evidence, found, question) or evidence < measure_window(found, question, window_texts):
+    if not is_enough(evidence, found, question):
+        return question, []
+    if sum(map(len, window_texts)) > MAX_CHARS_ON_LOOP:
+        in_window = await asyncio.to_thread(measure_window, found, question, window_texts)
+    else:
+        in_window = measure_window(found, question, window_texts)
+    if evidence < in_window:
         return question, []
     return question, await old.read_best(found, count, budget, left_out)
 
@@ -98,9 +107,9 @@ def is_enough(evidence: float, found: Found, question: RecallQuestion) -> bool:
 
 
 async def _find_same_questions(
-    old: OldMessages, found: Found, text: str, question: RecallQuestion
+    old: OldMessages, found: Found, text: str, question: RecallQuestion, language: str | None
 ) -> list[int]:
-    """Return the positions of old messages with most of the words of this one."""
+    """Return the positions of old questions with most of the words of this one."""
     asked = set(split_words(text[:MAX_CHARS]))
     likely = [
         at
@@ -110,5 +119,9 @@ async def _find_same_questions(
         and words.bit_count() >= SAME * len(question.words)
     ]
     read = await old.read(sorted(likely)[-MAX_SAME_READ:])
-    said = {stored.position: set(split_words(stored.message.text[:MAX_CHARS])) for stored in read}
+    said = {
+        stored.position: set(split_words(stored.message.text[:MAX_CHARS]))
+        for stored in read
+        if is_asking(stored.message.text, language)
+    }
     return [at for at, words in said.items() if words and len(words & asked) >= SAME * len(words | asked)]

@@ -8,6 +8,7 @@ from typing import Any
 
 from sash.engine.notes import Notes
 from sash.engine.recall import OldMessages, QuestionContext, RecalledMessage, group_by_turn
+from sash.engine.turn.caller import get_language
 from sash.memory.tokens import count_text
 from sash.memory.words import extract_stems, normalize
 from sash.ports.embedder import Embedder
@@ -52,9 +53,8 @@ def memory_tools(
         query = arguments["query"]
         stems = extract_stems(query)
         session = await store.get_session(context.session.owner, context.session.id)
-        language = session.preferences.get("language")
-        language = language if isinstance(language, str) else None
-        question = await QuestionContext(clock.now().astimezone(zone), language).read(query)
+        now = clock.now().astimezone(zone)
+        question = await QuestionContext(now, get_language(session)).read(query)
         old = OldMessages(store, session.owner, session.id, embedder)
         best = await old.read_best(await old.find(question, query), count_text, MAX_TOKENS)
         known = (*(await notes.read_known(session.owner)).facts, *session.memory.facts)

@@ -8,9 +8,7 @@ from sash.ports.store import Store
 # Of a long period, so many parts of so many messages are read, spread over it.
 MAX_PARTS, PART = 40, 10
 # So many positions are read to find one message that was said. Calls of tools stand between them.
-PROBE = 32
-# Higher than any position.
-_END = 2**53
+PROBE = 64
 
 
 class PeriodSearch:
@@ -30,16 +28,21 @@ class PeriodSearch:
 
     async def _find_first(self, at: float) -> int:
         """Return the position of the first message since a time. Later messages have higher positions."""
-        last = await self._store.messages(self._owner, self._session_id, before=_END, limit=1)
-        low, high = 1, last[-1].position + 1 if last else 1
+        low, high = 1, PROBE
+        while (probe := await self._find_next(high, high + PROBE)) is not None and probe.at < at:
+            low, high = high, 2 * high
         while low < high:
             middle = (low + high) // 2
-            probe = next(iter(await self._read(range(middle, min(high, middle + PROBE)))), None)
+            probe = await self._find_next(middle, min(high, middle + PROBE))
             if probe is None or probe.at >= at:
                 high = middle
             else:
                 low = probe.position + 1
         return low
+
+    async def _find_next(self, start: int, end: int) -> Place | None:
+        """Return the first message that was said between two positions."""
+        return next(iter(await self._read(range(start, end))), None)
 
     async def _read(self, positions: Collection[int]) -> list[Place]:
         return await self._store.read_places(

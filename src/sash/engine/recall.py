@@ -113,7 +113,7 @@ class OldMessages:
     async def find(self, question: RecallQuestion, text: str, *, by_meaning: bool = True) -> Found:
         """Find the messages that a question means, best first. `text` is compared by its meaning.
 
-        A question with a time and without a topic means all that was said then.
+        A question with a time, and without a topic that is found, means all that was said then.
         """
         if question.is_about_time:
             return await self._find_period(question)
@@ -128,6 +128,8 @@ class OldMessages:
         around = {n for at in own for n in range(max(1, at - REACH), at + REACH + 1)} - wanted
         places |= await self._read_places(around)
         ranked = rank_messages(own, places.values(), question.speakers, question.period)
+        if not ranked and question.period is not None:
+            return await self._find_period(question)
         return Found(tuple(ranked), hits, places, similar.has_clear)
 
     async def _find_period(self, question: RecallQuestion) -> Found:

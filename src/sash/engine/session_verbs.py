@@ -20,6 +20,7 @@ from sash.engine.session_import import ImportRules, read_export
 from sash.engine.session_titles import find_titles
 from sash.engine.session_update import SessionChanges, apply_update
 from sash.engine.transcript_search import TokenBudget, TranscriptSearch
+from sash.engine.turn.caller import get_language
 from sash.engine.turn.runner import make_cut
 from sash.engine.worker import SESSION_ENDED, Worker
 from sash.errors import InvalidInput, PolicyExceedsOperator, TooManySessions
@@ -490,8 +491,10 @@ class SessionVerbs:
         `max_tokens`, the result has at most so many tokens, and messages around the best ones follow.
         Questions that repeat the query come last, and results of tools are left out.
         """
+        language = None
         if session_id is not None:
-            await self.get_session(session_id, owner=owner)
+            session = await self.get_session(session_id, owner=owner)
+            language = get_language(session)
         check_limit("limit", limit)
         if max_tokens is not None:
             check_limit("max_tokens", max_tokens)
@@ -502,7 +505,7 @@ class SessionVerbs:
         now = parts.clock.now().astimezone(parts.local_time.zone)
         budget = None if max_tokens is None else TokenBudget(max_tokens, parts.counter.count_text)
         search = TranscriptSearch(parts.store, owner, session_id)
-        return await search.search(check_label("query", query), QuestionContext(now), limit, budget)
+        return await search.search(check_label("query", query), QuestionContext(now, language), limit, budget)
 
     async def get_artifact(self, artifact_id: str, *, owner: str = DEFAULT_OWNER) -> Artifact:
         """Return a large result by its id. It is stored outside of the transcript."""

@@ -13,6 +13,7 @@ from sash.ports.embedder import Embedder
 from sash.ports.store import Store, Vector
 
 EMBED_TIMEOUT_S = 3.0
+MAX_QUESTION_CHARS = 4000
 FEWEST_VECTORS = 8
 # So many messages whose vectors have the signs of the question's vector are compared exactly.
 MAX_COMPARED = 500
@@ -47,7 +48,7 @@ async def find_similar(
         return SimilarMessages()
     try:
         async with asyncio.timeout(EMBED_TIMEOUT_S):
-            [made] = await embedder.embed([text])
+            [made] = await embedder.embed([text[:MAX_QUESTION_CHARS]])
         return await asyncio.to_thread(rank_similar, pack_vector(made), vectors)
     except Exception as error:
         reason = redact(str(error) or type(error).__name__)

@@ -57,21 +57,30 @@ class TranscriptSearch:
         question finds these anyway, because an answer seldom repeats its words. Other queries find only
         messages that have one of their words.
         """
+        question = await context.read(query)
         asks = is_asking(query, context.language)
         count = limit + MAX_REPEATED_QUESTIONS
-        ranked = await self._rank(
-            query, context, count, has_time=asks, with_others=asks or budget is not None
-        )
+        with_others = asks or budget is not None
+        ranked = await self._rank(question, query, context, count, has_time=asks, with_others=with_others)
+        if not ranked and asks and question.period is not None:
+            ranked = await self._find_period(question.period)
         found = await self._read(ranked[:count])
         found.sort(key=lambda stored: repeats_query(stored, query))
         return (found if budget is None else list(_choose_fitting(found, budget)))[:limit]
 
     async def _rank(
-        self, query: str, context: QuestionContext, count: int, *, has_time: bool, with_others: bool
+        self,
+        question: RecallQuestion,
+        query: str,
+        context: QuestionContext,
+        count: int,
+        *,
+        has_time: bool,
+        with_others: bool,
     ) -> list[Spot]:
-        question = await context.read(query)
-        if has_time and question.is_about_time and question.period is not None:
-            return await self._find_period(question.period)
+        """Return the messages, best first. A name among the words of the query is a speaker."""
+        if has_time and question.is_about_time:
+            return []
         question = _complete(question, query, has_time=has_time)
         ranked, places = await self._rank_for(question, count, with_others=with_others)
         names = {place.speaker for known in places.values() for place in known.values()} - SAID

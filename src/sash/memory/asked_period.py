@@ -1,6 +1,6 @@
 """Reads the time that a question is about: "yesterday", "in March", "vor zwei Wochen"."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from sash.memory.recall_lexicon import RecallLexicon
@@ -14,6 +14,8 @@ _FEASTS = frozenset({"spring", "summer", "autumn", "winter", "christmas", "new_y
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "winter": 12}
 # Words before the name of a month, without which "may" or "mars" is no month.
 _SHORT_MONTHS = frozenset({"may", "mar", "mars", "marche", "mai", "set", "ago", "jan", "dec", "sep"})
+# Behind these words a time lasts until now.
+_SINCE = frozenset({"since", "seit", "depuis", "desde", "dal", "dalla", "sinds", "vanaf", "sindsdien"})
 _MONTH_MARKS = frozenset(
     {"in", "im", "en", "since", "last", "letzten", "seit", "au", "during", "of", "a", "dans"}
 )
@@ -28,10 +30,12 @@ def read_period(
 ) -> tuple[Period | None, frozenset[int]]:
     """Return the time that some words name, and the places of the words that name it."""
     reader = _PeriodReader(said, lexicon, now)
-    for read in (reader.read_phrase, reader.read_month, reader.read_weekday):
+    for read in (reader.read_month, reader.read_phrase, reader.read_weekday):
         if (found := read()) is not None:
-            days, places = found
-            return Period(days[0].timestamp(), days[1].timestamp()), frozenset(places)
+            (start, end), places = found
+            if any(said[at - 1] in _SINCE for at in places if at):
+                end = now
+            return Period(start.timestamp(), end.timestamp()), frozenset(places)
     return None, frozenset()
 
 
@@ -43,18 +47,27 @@ class _PeriodReader:
         self._today = now.replace(hour=0, minute=0, second=0, microsecond=0)
 
     def read_phrase(self) -> _Found | None:
+        for kind, taken, value in self._list_phrases():
+            if kind in _SEASONS and (year := self._read_year(taken.stop)) is not None:
+                return self._make_months(year, _SEASONS[kind], 3), range(0)
+            if (days := self._find_days(kind, value)) is not None:
+                # "What did we want for Christmas?" may be about what was said before it.
+                return days, taken if kind not in _FEASTS else range(0)
+        return None
+
+    def _list_phrases(self) -> Iterator[tuple[str, range, int]]:
+        """Yield the kinds, places and numbers of the times that the words name, the longest ones first."""
         words = {*self._said, "#"}
         for phrase, kind in self._lexicon.dates:
             if not words.issuperset(phrase):
                 continue
             for start in range(len(self._said) - len(phrase) + 1):
-                if (value := self._match(phrase, start, kind)) is None:
-                    continue
-                if (days := self._find_days(kind, value)) is not None:
-                    # "What did we want for Christmas?" may be about what was said before it.
-                    taken = range(start, start + len(phrase)) if kind not in _FEASTS else range(0)
-                    return days, taken
-        return None
+                if (value := self._match(phrase, start, kind)) is not None:
+                    yield kind, range(start, start + len(phrase)), value
+
+    def _read_year(self, at: int) -> int | None:
+        """Return the year among the two words from a place on: "summer of 2024"."""
+        return next((int(word) for word in self._said[at : at + 2] if _is_year(word)), None)
 
     def _match(self, phrase: Sequence[str], start: int, kind: str) -> int | None:
         """Return the number or weekday in a phrase that the words from `start` on match; 0 if it has none."""
@@ -84,9 +97,14 @@ class _PeriodReader:
             year_at = next((at for at, each in near.items() if at > n and _is_year(each)), None)
             if word in _SHORT_MONTHS and day_at is None and before not in _MONTH_MARKS:
                 continue
+            last_year = next(
+                (taken for kind, taken, _ in self._list_phrases() if kind == "last_year"), range(0)
+            )
             year = self._today.year if year_at is None else int(near[year_at])
+            if last_year:
+                year = self._today.year - 1
             day = None if day_at is None else int(near[day_at])
-            places = {n, *(at for at in (day_at, year_at) if at is not None)}
+            places = {n, *(at for at in (day_at, year_at) if at is not None), *last_year}
             days = self._find_date(year, month, day)
             if year_at is None and days[0] > self._now:
                 days = self._find_date(year - 1, month, day)

@@ -11,7 +11,7 @@ from math import isfinite, sqrt
 from operator import mul
 
 _SCALE = struct.Struct("<f")
-_MOST = 127
+_MAX_BYTE = 127
 # The components that bytes stand for.
 _COMPONENTS = [float(byte if byte < 128 else byte - 256) for byte in range(256)]
 # The sign of a component as a digit.
@@ -22,12 +22,12 @@ def pack_vector(vector: Sequence[float]) -> bytes:
     """Return a vector of length 1 with the same direction as bytes, one for each component and four more.
 
     Raises:
-        ValueError: a component is not a finite number, or the length of the vector is none.
+        ValueError: a component is not a finite number.
     """
     if not isfinite(sum(map(mul, vector, vector))):
         raise ValueError("the vector has a component that is not a finite number")
     largest = max(map(abs, vector), default=0.0) or 1.0
-    parts = array("b", [round(component / largest * _MOST) for component in vector])
+    parts = array("b", [round(component / largest * _MAX_BYTE) for component in vector])
     return _SCALE.pack(1 / (sqrt(sum(map(mul, parts, parts))) or 1.0)) + parts.tobytes()
 
 

@@ -11,7 +11,10 @@ from sash.memory.words import split_words
 
 # One stop word of another language may be a word with a topic: the French "car".
 _MIN_STOP_WORDS = 2
-_WORD_SETS = ("stop", "common", "me", "you", "openers", "question_words", "clause_openers", "past")
+_WORD_SETS = (
+    *("stop", "common", "me", "you", "openers", "question_words", "clause_openers"),
+    *("past", "past_endings", "present"),
+)
 LANGUAGES = ("en", "de", "fr", "es", "it", "nl")
 
 
@@ -30,6 +33,8 @@ class RecallLexicon:
     question_words: frozenset[str]
     clause_openers: frozenset[str]
     past: frozenset[str]
+    past_endings: frozenset[str]
+    present: frozenset[str]
     back: tuple[tuple[str, ...], ...]
     forms: Mapping[str, tuple[str, ...]]
     months: Mapping[str, int]

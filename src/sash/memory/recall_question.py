@@ -57,7 +57,8 @@ def read_question(
     said = split_words(text[:MAX_CHARS])
     lexicon = load_recall_lexicon(choose_language(said, language))
     period, used = (None, frozenset[int]()) if now is None else read_period(said, lexicon, now)
-    by_name = {word: name for name in names for word in split_words(name)}
+    ordinary = lexicon.stop | lexicon.common
+    by_name = {word: name for name in names for word in split_words(name) if word not in ordinary}
     speakers = {by_name[word] for word in said if word in by_name}
     if not speakers:
         if not lexicon.me.isdisjoint(said):
@@ -68,8 +69,25 @@ def read_question(
     by_forms = {list_forms(each, lexicon): each for each in reversed(asked)}
     words = tuple(AskedWord(word, forms) for forms, word in reversed(by_forms.items()))[:MAX_WORDS]
     telling = frozenset(n for n, word in enumerate(words) if word.text not in lexicon.common)
-    looks_back = not lexicon.past.isdisjoint(said) or refers_back(said, lexicon)
+    looks_back = _tells_of_past(said, lexicon) or refers_back(said, lexicon)
     return RecallQuestion(words, telling, frozenset(speakers), period, looks_back)
+
+
+def _tells_of_past(said: list[str], lexicon: RecallLexicon) -> bool:
+    """Return whether words have a verb of the past: "did", or "who fixed" without "is"."""
+    if not lexicon.past.isdisjoint(said):
+        return True
+    asks_who = bool(said) and said[0] in lexicon.question_words and lexicon.past_endings
+    return (
+        bool(asks_who)
+        and any(
+            len(word) > _MIN_LAST_WORD
+            and word.endswith(tuple(lexicon.past_endings))
+            and not word.endswith("eed")
+            for word in said[1:4]
+        )
+        and lexicon.present.isdisjoint(said)
+    )
 
 
 def _choose_words(
@@ -100,6 +118,8 @@ def list_forms(word: str, lexicon: RecallLexicon) -> tuple[str, ...]:
     if forms and len(word) < _LONG:
         return forms
     own = [_cut(word)]
+    if _SHORT < len(word) < _LONG and word.endswith(tuple(lexicon.past_endings)):
+        own.append(word[:-2])
     if word.isalpha() and len(word) == _SHORT:
         own.append(f"{word}s")
     elif len(word) == _SHORT + 1 and word.endswith("s"):
@@ -138,6 +158,14 @@ def refers_back(said: list[str], lexicon: RecallLexicon) -> bool:
     """Return whether words refer to an earlier conversation: "remember", "back then"."""
     text = f" {' '.join(said)} "
     return any(f" {' '.join(phrase)} " in text for phrase in lexicon.back)
+
+
+def find_question(text: str, language: str | None = None) -> str:
+    """Return what a message asks: its last question, or else the message. A long one is read at both ends."""
+    if len(text) <= MAX_CHARS:
+        return cut_question(text)
+    at_end, at_start = cut_question(text[-MAX_CHARS:]), cut_question(text[:MAX_CHARS])
+    return at_start if is_asking(at_start, language) and not is_asking(at_end, language) else at_end
 
 
 def cut_question(text: str) -> str:

@@ -108,7 +108,7 @@ def choose_candidates(
     guessed: frozenset[int] = frozenset(),
     count: int = MAX_CANDIDATES,
 ) -> WordHits[K]:
-    """Return the messages whose words tell most, at most `count`. `lists` has the messages with each word."""
+    """Return the messages with the rarest words, at most `count`. `lists` has the messages with each word."""
     weights = tuple(
         weigh_word(len(messages), message_count) * (_GUESSED if n in guessed else 1)
         for n, messages in enumerate(lists)

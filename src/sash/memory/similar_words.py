@@ -1,15 +1,18 @@
 """Finds words that are written like an unknown word: compounds with it, parts of it, and typing mistakes."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import islice
 
 from sash.memory.asked_words import AskedWord
 from sash.memory.recall_ranking import K
-from sash.memory.words import is_unspaced
+from sash.memory.words import is_unspaced, split_index_words
 
 # Words are compared by their parts of so many letters.
 PART_LENGTH = 3
 # A shorter word has too few parts. A longer one is no word that anybody types.
 MIN_CHARS, MAX_CHARS = 4, 40
+# So many different words of one message are known. More are no text that a person writes.
+MAX_WORDS_OF_MESSAGE = 2000
 # The shortest word that counts as a part of a compound.
 _MIN_PART_OF_COMPOUND = 5
 # Words are similar if they share more of their parts than this.
@@ -28,6 +31,12 @@ def list_parts(word: str) -> list[str]:
         return []
     padded = f" {word} "
     return list(dict.fromkeys(padded[n : n + PART_LENGTH] for n in range(len(padded) - PART_LENGTH + 1)))
+
+
+def list_known_words(text: str) -> list[str]:
+    """Return the words of a text that can be found as similar words, at most `MAX_WORDS_OF_MESSAGE`."""
+    words = (word for word in dict.fromkeys(split_index_words(text)) if list_parts(word))
+    return list(islice(words, MAX_WORDS_OF_MESSAGE))
 
 
 def choose_similar(word: str, known: Iterable[str]) -> list[str]:

@@ -6,9 +6,13 @@ from sash.values.sessions import Session
 
 def find_place(session: Session, request: ContinuationRequest) -> tuple[str | None, str | None]:
     """Return the area and the language of the user; None if unknown."""
+    return request.area or session.area, request.language or get_language(session)
+
+
+def get_language(session: Session) -> str | None:
+    """Return the language that a session prefers, or None."""
     preferred = session.preferences.get("language")
-    language = request.language or (preferred if isinstance(preferred, str) else None)
-    return request.area or session.area, language
+    return preferred if isinstance(preferred, str) else None
 
 
 def describe_caller(session: Session, request: ContinuationRequest) -> str:

@@ -4,7 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from operator import itemgetter
 
-from sash.memory.similar_words import MAX_COMPARED, choose_similar, list_parts
+from sash.memory.similar_words import MAX_COMPARED, choose_similar, list_known_words, list_parts
 from sash.memory.words import normalize, split_index_words
 
 # Words are grouped by their first letters. This is the number of letters.
@@ -23,7 +23,7 @@ class WordIndex:
         """Add the text of a message. Positions must come in ascending order."""
         for word in set(split_index_words(text)):
             self._by_key[word[:_KEY_LENGTH]].append((position, word))
-            self._add_parts(word)
+        self._add_known(text)
 
     def replace(self, position: int, old: str, new: str) -> None:
         """Replace the text of a message that the index contains."""
@@ -32,7 +32,7 @@ class WordIndex:
         for word in set(split_index_words(new)):
             at = self._find_slice(word[:_KEY_LENGTH], position).start
             self._by_key[word[:_KEY_LENGTH]].insert(at, (position, word))
-            self._add_parts(word)
+        self._add_known(new)
 
     def find(self, form: str) -> set[int]:
         """Return the positions of messages that have a word. "boil*" is the beginning of a word."""
@@ -50,11 +50,12 @@ class WordIndex:
         shared = Counter(other for part in list_parts(word) for other in self._by_part.get(part, ()))
         return choose_similar(word, [other for other, _ in shared.most_common(MAX_COMPARED)])
 
-    def _add_parts(self, word: str) -> None:
-        if word not in self._known:
-            self._known.add(word)
-            for part in list_parts(word):
-                self._by_part[part].append(word)
+    def _add_known(self, text: str) -> None:
+        for word in list_known_words(text):
+            if word not in self._known:
+                self._known.add(word)
+                for part in list_parts(word):
+                    self._by_part[part].append(word)
 
     def _find_slice(self, key: str, position: int) -> slice:
         """Return the slice of a group that holds the words of a message, given the message's position.

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from sash.errors import StoreUnavailable
+from sash.memory.similar_words import list_known_words
 from sash.memory.words import is_latin, split_index_words
 from sash.stores.sqlite.known_words import add_words
 from sash.stores.sqlite.queries import SQL, read_script
 
-CHARS_PER_STEP = 1 << 16
+CHARS_PER_STEP = 1 << 14
 MERGED_PAGES = 500
 
 
@@ -45,6 +46,12 @@ def index_messages(db: sqlite3.Connection) -> Iterator[None]:
         yield
 
 
+def count_unindexed(db: sqlite3.Connection) -> int:
+    """Return about how many messages the index lacks."""
+    [count] = db.execute(SQL["count_unindexed"]).fetchone()
+    return count if isinstance(count, int) else 0
+
+
 def make_index_text(text: str) -> str | None:
     """Return the text that the index stores for another one, or None for the text itself."""
     return None if is_latin(text) else " ".join(split_index_words(text))
@@ -53,11 +60,11 @@ def make_index_text(text: str) -> str | None:
 def _prepare_texts(db: sqlite3.Connection, last: int) -> None:
     """Write what the index needs of the messages up to a row: texts of other scripts, and new words."""
     words: defaultdict[int, set[str]] = defaultdict(set)
-    for row, session, is_said, text in db.execute(SQL["texts_to_index"], (last,)).fetchall():
-        if (index_text := make_index_text(text or "")) is not None:
+    for row, session, is_said, has_index_text, text in db.execute(SQL["texts_to_index"], (last,)).fetchall():
+        if not has_index_text and (index_text := make_index_text(text or "")) is not None:
             db.execute(SQL["set_index_text"], (index_text, row))
         if is_said:
-            words[session].update(split_index_words(text or ""))
+            words[session].update(list_known_words(text or ""))
     for session, said in words.items():
         add_words(db, session, said)
 

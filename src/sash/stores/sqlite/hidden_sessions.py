@@ -53,6 +53,8 @@ def delete_hidden(db: sqlite3.Connection, keys: Sequence[int], *, is_indexed: bo
             while db.execute(_DELETE_ROWS.format(table=table), (key,)).rowcount:
                 db.execute(SQL["indexed_after_delete"])
                 yield
+        while db.execute(SQL["drop_word_parts"], (key,)).rowcount:
+            yield
     if is_indexed:
         yield from _clean_index(db)
     # The sessions are last: after a crash they show that something is left to do.

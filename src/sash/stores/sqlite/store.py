@@ -60,6 +60,8 @@ from sash.values.waiting_turns import WaitingTurn
 from sash.values.window_stats import WindowTotals
 
 T = TypeVar("T")
+# If the index lacks more messages, they are indexed before a search. Fewer are read.
+MAX_UNINDEXED = 256
 
 FILE_NAME = "sash.db"
 
@@ -409,7 +411,12 @@ class SqliteStore:
         def find(db: sqlite3.Connection, key: int) -> WordHits[int]:
             return word_search.find_words(db, owner, key, words)
 
-        return await self._search(lambda: self._read_session(owner, session_id, find))
+        async def search() -> WordHits[int]:
+            if await self._read(full_text_index.count_unindexed, owner) > MAX_UNINDEXED:
+                await self.database.write_in_slices(full_text_index.index_messages)
+            return await self._read_session(owner, session_id, find)
+
+        return await self._search(search)
 
     async def read_places(
         self, owner: str, session_id: str, positions: Collection[int], *, with_window: bool = False

@@ -462,7 +462,7 @@ UPDATE indexed SET row = min(row, ifnull((SELECT max(row) FROM messages), 0));
 INSERT INTO said (said, rank) VALUES ('merge', ?);
 
 -- name: texts_to_index
-SELECT m.row, m.session, t.place LIKE '% said', t.text FROM messages AS m CROSS JOIN messages_as_text AS t ON t.row = m.row
+SELECT m.row, m.session, t.place LIKE '% said', m.index_text IS NOT NULL, t.text FROM messages AS m CROSS JOIN messages_as_text AS t ON t.row = m.row
 WHERE m.row > (SELECT row FROM indexed) AND m.row <= ?;
 
 -- name: set_index_text
@@ -491,6 +491,13 @@ GROUP BY w.word ORDER BY count(DISTINCT j.value) DESC, w.word LIMIT :limit;
 -- name: owner_rows_with_words
 SELECT said.rowid FROM said CROSS JOIN messages AS m ON m.row = said.rowid JOIN sessions AS s ON s.key = m.session
 WHERE said MATCH :words AND s.owner = :owner;
+
+-- name: count_unindexed
+SELECT ifnull((SELECT max(row) FROM messages), 0) - (SELECT max(row) FROM indexed);
+
+-- name: drop_word_parts
+DELETE FROM word_parts WHERE (session, part, word) IN (
+    SELECT session, part, word FROM word_parts WHERE session = ? LIMIT 500);
 
 -- name: count_owner_messages
 SELECT CAST(total(positions) AS INTEGER) FROM sessions
@@ -524,7 +531,7 @@ FROM json_each(:positions) AS j CROSS JOIN messages AS m ON m.session = :session
 ORDER BY m.position;
 
 -- name: places
--- What was said in evicted messages, without the results of tools: who, when, how long, and whether it is a question.
+-- What was said, without the results of tools: who, when, how long, and whether it is a question.
 SELECT position, role, ifnull(json_extract(body, '$.name'), role), json_extract(body, '$.timestamp'), length(text),
     substr(text, -20)
 FROM (
