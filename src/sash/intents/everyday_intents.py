@@ -102,7 +102,20 @@ class EverydayIntents:
             return _make_answer(found, language)
         if self._grammar is not None and (answer := await self._grammar.understand(utterance)):
             return answer
-        return None if found is None else _make_answer(found, language)
+        return await self._miss_sense(utterance, index) if found is None else _make_answer(found, language)
+
+    async def _miss_sense(self, utterance: Utterance, index: HomeIndex) -> Answer | None:
+        """Say that a sentence was not understood, in its own language. None if that is given or not known.
+
+        The offline model speaks the language of the home then.
+        """
+        if utterance.has_model or utterance.language or utterance.results:
+            return None
+        language = recognize_language(await self._measure(utterance.text, index))
+        language = language or await self._find_spoken(utterance, index)
+        if language is None or language == _base(index.language):
+            return None
+        return make_local_answer(choose_writer(language).say("cannot.sentence"))
 
     def _find_index(self) -> HomeIndex | None:
         """Return the index of the home; None without a home, or while it is not connected."""

@@ -308,14 +308,22 @@ class ClauseReader:
         word, following = self._words[place], next(iter(self._words[match.end :]), "")
         if word not in lexicon.particles or any(m.kind == "except" and m.start == match.end for m in inside):
             return False
-        if following in lexicon.not_after_particle or following in lexicon.particles:
+        if following in lexicon.not_after_particle:
             return True
+        if following in lexicon.particles:
+            return not self._is_before_noun(match.end, inside)
         is_value = any(m.kind == "value" and m.places == (place,) for m in inside)
         if not is_value and word not in lexicon.not_after_particle:
             return False
         kinds = {"name", "amount", "colour", "option", *NOUNS}
         starts = {*(m.start for m in inside if m.kind in kinds), *(number.start for number in numbers)}
         return match.end in starts
+
+    def _is_before_noun(self, place: int, inside: list[Match]) -> bool:
+        """Return whether a word is a preposition: "in" in "licht aan in de keuken"."""
+        following = next(iter(self._words[place + 1 :]), "")
+        is_noun = any(m.kind in ("name", *NOUNS) and m.start == place + 1 for m in inside)
+        return is_noun or following in self._reader.lexicon.articles
 
     def _build(
         self,
@@ -392,11 +400,13 @@ class ClauseReader:
         or begins with a verb of the past or with "any", gets the ask "is".
         """
         asks = values.get("ask", [])
-        is_stated = self._states_wish(chosen, start, end) or self._complains(chosen, start, end)
+        # "Lass das Licht brennen" begins with what is to be done.
+        keeps = bool(chosen) and chosen[0].kind == "keep" and "?" not in self._words[start:end]
+        is_stated = keeps or self._states_wish(chosen, start, end) or self._complains(chosen, start, end)
         is_some = asks == ["what"] and self._follows_setting(chosen, start, end)
         # "First turn on the light, then the fan" asks nothing.
         is_order = asks == ["first"] and "do" in values and chosen[0].tag == "ask.first"
-        if (asks == ["is"] and is_stated) or is_some or is_order:
+        if (set(asks) == {"is"} and is_stated) or is_some or is_order:
             del values["ask"]
         acts = values.get("do")
         is_state = bool(acts) and NOTICED.issuperset(acts or ())
@@ -407,11 +417,12 @@ class ClauseReader:
             values["ask"] = ["what"]
 
     def _states_wish(self, chosen: list[Match], start: int, end: int) -> bool:
-        """Return whether a clause says what a thing shall do: "Robby soll saugen"."""
+        """Return whether a clause says what a thing shall do: "Robby soll saugen", "der soll saugen"."""
         wish = next((match for match in self._wishes if start < match.start < end), None)
-        has_subject = any(
-            wish and m.end <= wish.start and m.kind in ("name", "refer", *NOUNS) for m in chosen
-        )
+        if wish is None:
+            return False
+        is_named = any(m.end <= wish.start and m.kind in ("name", "refer", *NOUNS) for m in chosen)
+        has_subject = is_named or any(map(self._is_pronoun, range(start, wish.start)))
         return has_subject and not {"?", "¿"} & set(self._words[start:end])
 
     def _asks_if_left_on(self, asks: Sequence[str], words: Sequence[Word]) -> bool:
