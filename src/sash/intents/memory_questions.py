@@ -29,6 +29,7 @@ MAX_NAME_WORDS = 3
 # Facts about different places or things are all told. Of facts about the same one, the newest is.
 _PLACES = ("room.", "noun.", "kind.")
 _WHAT = frozenset({"what", "which", "how", "how_much"})
+_AT_END = frozenset({"ask.when", "ask.where", "ask.who", "condition.when"})
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 
 
@@ -163,6 +164,8 @@ def _is_question(sentence: Sentence) -> bool:
     likes = [match.end for match in sentence.find("memory") if match.value == "i_like"]
     if "?" in sentence.words or any(m.value in _WHAT and m.start in likes for m in sentence.find("ask")):
         return True
+    if any(m.tag in _AT_END and m.end == len(sentence.words) for m in sentence.matches):
+        return True  # "Mamie vient quand".
     asks = [match.start for match in sentence.matches if match.kind in ("ask", "self")]
     before = {p for m in sentence.matches if m.kind in ("filler", "join", "talk") for p in m.places}
     return any(before.issuperset(range(start)) for start in asks)

@@ -70,6 +70,8 @@ _OPPOSITES = {"on": "off", "off": "on", "open": "close", "close": "open", "unloc
 # Words that ask for an extreme of one property: "the coldest".
 _EXTREMES = {"warmest": "highest", "coldest": "lowest"}
 _EXTREME_PROPERTIES = {"warmest": "temperature", "coldest": "temperature"}
+# Phrases that are no time.
+_SAYS_MORE = frozenset({"ask", "do", "keep", "name", "refer", *NOUNS})
 
 
 class ClauseReader:
@@ -86,7 +88,10 @@ class ClauseReader:
         long_fillers = (match for match in fillers if len(match.places) >= MIN_POLITE_WORDS)
         self._polite = frozenset(place for match in long_fillers for place in match.places)
         tenses = (match for match in matches if match.kind == "tense")
-        self._tenses = [match for match in tenses if self._polite.isdisjoint(match.places)]
+        # "Hoeveel graden hebben we" asks for now, although "hebben we" is also a past.
+        measured = {p for m in matches if m.kind == "property" and len(m.places) > 2 for p in m.places}
+        present = self._polite | measured
+        self._tenses = [match for match in tenses if present.isdisjoint(match.places)]
         self._asks = [match for match in matches if match.kind == "ask"]
         self._pronouns = [match for match in matches if match.kind in ("pronoun", "refer")]
         self._wishes = [match for match in matches if match.kind == "wish"]
@@ -422,8 +427,14 @@ class ClauseReader:
         if wish is None:
             return False
         is_named = any(m.end <= wish.start and m.kind in ("name", "refer", *NOUNS) for m in chosen)
-        has_subject = is_named or any(map(self._is_pronoun, range(start, wish.start)))
+        is_named = is_named or any(map(self._is_pronoun, range(start, wish.start)))
+        has_subject = is_named or self._only_times(chosen, start, wish.start)
         return has_subject and not {"?", "¿"} & set(self._words[start:end])
+
+    def _only_times(self, chosen: list[Match], start: int, end: int) -> bool:
+        """Return whether a clause begins with a time: "in zehn Minuten soll der Fernseher ausgehen"."""
+        has_time = any(m.kind == "time" and start <= m.start < end for m in self._sentence.matches)
+        return has_time and not any(m.end <= end and m.kind in _SAYS_MORE for m in chosen)
 
     def _asks_if_left_on(self, asks: Sequence[str], words: Sequence[Word]) -> bool:
         """Return whether a clause asks if several things were left on: "did I leave any lights on?"."""
