@@ -369,6 +369,8 @@ class ClauseReader:
             # "It is cold outside" asks for nothing that a home could do.
             measured = ("temperature",) if {"warmer", "colder"}.intersection(do) else measured
             do = ()
+        if do and not asks and _only_tells_where(do, words):
+            values["ask"] = asks = ["is"]  # "Anna ya se ha ido" asks, as nobody is sent away.
         if set(acts) == {"put"} and amount == NO_AMOUNT and _SWITCHED.issuperset(values):
             do = _switch_on(words)
         is_instead = any(match.tag == "except.instead" for match in chosen[:1])
@@ -526,3 +528,9 @@ def _switch_on(words: Sequence[Word]) -> tuple[str, ...]:
     """Return what a verb such as "mets" does alone: it switches on what can play or shine."""
     is_known = all(word.is_known for word in words)
     return ("on",) if is_known and any(not _PUT_ON.isdisjoint(word.keys) for word in words) else ()
+
+
+def _only_tells_where(do: Sequence[str], words: Sequence[Word]) -> bool:
+    """Return whether a clause says of a person that they are at home or away."""
+    is_person = any(key.startswith("person.") for word in words for key in word.entity_ids)
+    return is_person and {"home", "away"}.issuperset(do)
