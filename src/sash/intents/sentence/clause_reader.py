@@ -369,6 +369,8 @@ class ClauseReader:
             # "It is cold outside" asks for nothing that a home could do.
             measured = ("temperature",) if {"warmer", "colder"}.intersection(do) else measured
             do = ()
+        if do and not asks and words and self._only_names_state(chosen, start, end):
+            values["ask"] = asks = ["is"]  # "Luce accesa in cucina".
         if do and not asks and _only_tells_where(do, words):
             values["ask"] = asks = ["is"]  # "Anna ya se ha ido" asks, as nobody is sent away.
         if set(acts) == {"put"} and amount == NO_AMOUNT and _SWITCHED.issuperset(values):
@@ -432,6 +434,14 @@ class ClauseReader:
         is_named = is_named or any(map(self._is_pronoun, range(start, wish.start)))
         has_subject = is_named or self._only_times(chosen, start, wish.start)
         return has_subject and not {"?", "¿"} & set(self._words[start:end])
+
+    def _only_names_state(self, chosen: list[Match], start: int, end: int) -> bool:
+        """Return whether the only act of a clause is a state that nobody orders or wishes: "luce accesa"."""
+        acts = {self._words[place] for m in chosen if m.kind in ("do", "keep") for place in m.places}
+        if not acts or not acts <= self._reader.lexicon.participles:
+            return False
+        inside = (m for m in self._sentence.matches if m.start >= start and m.end <= end)
+        return not any(m.kind in ("please", "wish", "later", "condition", "not") for m in inside)
 
     def _only_times(self, chosen: list[Match], start: int, end: int) -> bool:
         """Return whether a clause begins with a time: "in zehn Minuten soll der Fernseher ausgehen"."""
