@@ -369,7 +369,8 @@ class ClauseReader:
             # "It is cold outside" asks for nothing that a home could do.
             measured = ("temperature",) if {"warmer", "colder"}.intersection(do) else measured
             do = ()
-        if do and not asks and words and self._only_names_state(chosen, start, end):
+        is_named = bool(words) or "everything" in values
+        if do and not asks and is_named and self._only_names_state(chosen, start, end):
             values["ask"] = asks = ["is"]  # "Luce accesa in cucina".
         if do and not asks and _only_tells_where(do, words):
             values["ask"] = asks = ["is"]  # "Anna ya se ha ido" asks, as nobody is sent away.
