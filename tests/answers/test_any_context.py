@@ -18,9 +18,16 @@ QUESTIONS: Mapping[str, str] = {
     "it": "che temperatura c'è in soggiorno?",
     "nl": "hoe warm is het in de woonkamer?",
 }
+# This case is about a conversation in which nothing was said before.
+FIRST_SENTENCES = frozenset({"first-thing-first"})
 # Skip cases that expect a question: after an earlier turn, Sash may know the answer.
 COMPLETE = [
-    case for case in read_cases() if "demo" in case.houses and not case.before and "asks" not in case.outcomes
+    case
+    for case in read_cases()
+    if "demo" in case.houses
+    and not case.before
+    and "asks" not in case.outcomes
+    and case.id not in FIRST_SENTENCES
 ]
 PARTS = 6
 

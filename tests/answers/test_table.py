@@ -11,6 +11,7 @@ KINDS = frozenset(
     {
         "answers",
         "approvals",
+        "colloquial",
         "commands",
         "domains",
         "follow_ups",

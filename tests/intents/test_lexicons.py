@@ -12,7 +12,7 @@ from sash.intents.words.phrases import expand
 
 # Sections that only some languages need.
 OF_ONE_LANGUAGE = frozenset(
-    {"rewrite", "plural", "number", "known", "particle", "attached", "relative", "after_number"}
+    {"rewrite", "plural", "number", "known", "particle", "attached", "relative", "after_number", "participle"}
 )
 # A preposition has several roles in times, "no thanks" answers several questions, and "what did I say" asks two things.
 # "I like" is a fact and part of a question, and "clear" removes items, too.

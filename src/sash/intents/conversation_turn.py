@@ -391,10 +391,11 @@ class ConversationTurn:
         "Turn off the light and the TV in the living room" is about the light there.
         """
         plan = self._planner.plan(clause)
-        if plan.calls or not (plan.choices or plan.is_already_so):
-            return plan
-        placed = (self._planner.plan(self._completion.add_place(clause, each)) for each in others)
-        return next((each for each in placed if each.calls), plan)
+        if not plan.calls and (plan.choices or plan.is_already_so):
+            placed = (self._planner.plan(self._completion.add_place(clause, each)) for each in others)
+            plan = next((each for each in placed if each.calls), plan)
+        self._planner.expect(plan)
+        return plan
 
     async def _answer(self, clauses: list[Clause]) -> Reply | None:
         replies: list[Reply] = []

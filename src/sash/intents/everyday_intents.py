@@ -23,6 +23,7 @@ from sash.intents.sentence.reader import SentenceReader
 from sash.intents.sentence.remarks import leave_out_remarks
 from sash.intents.sentence.sentence import Sentence
 from sash.intents.situation import PlannedCall, Reply, Situation
+from sash.intents.spoken_language import rank_languages, recognize_language
 from sash.intents.statements import FORGET_TOOL, REMEMBER_TOOL
 from sash.intents.words.lexicon import LANGUAGES, load_lexicon
 from sash.intents.words.tokens import split_tokens
@@ -39,6 +40,9 @@ MAX_CHARS = 300
 MAX_WORDS = 90
 # So many earlier turns are searched for what a sentence refers to.
 MAX_TURNS = 6
+# So many earlier turns may tell the language of a sentence, and so many messages are remembered with theirs.
+MAX_TOLD_LANGUAGES = 3
+MAX_REMEMBERED = 256
 # The phrases of a sentence that is about things of a home.
 _ABOUT_HOME = frozenset({"kind", "room", "property", "do"})
 _NO_HOME = HomeIndex(Layout(""), ())
@@ -68,6 +72,7 @@ class EverydayIntents:
         self._time_zone = time_zone
         self._languages = tuple(language for language in LANGUAGES if _has_lexicon(language))
         self._readers: dict[str, tuple[HomeIndex, SentenceReader, HomeWords]] = {}
+        self._spoken: dict[str, str | None] = {}
         self._lock = asyncio.Lock()
 
     async def warm_up(self, language: str | None = None) -> None:
@@ -88,14 +93,29 @@ class EverydayIntents:
             return None  # The model explains what went wrong.
         utterance = replace(utterance, text=text)
         if (index := self._find_index()) is None:
-            talk = None if utterance.has_model else await self._understand_in_any(utterance, _NO_HOME)
-            return None if talk is None else _make_answer(talk)
-        found = await self._understand_in_any(utterance, index)
+            if utterance.has_model:
+                return None
+            talk, language = await self._understand_in_any(utterance, _NO_HOME)
+            return None if talk is None else _make_answer(talk, language)
+        found, language = await self._understand_in_any(utterance, index)
         if found is not None and not found.is_guess:
-            return _make_answer(found)
+            return _make_answer(found, language)
         if self._grammar is not None and (answer := await self._grammar.understand(utterance)):
             return answer
-        return None if found is None else _make_answer(found)
+        return await self._miss_sense(utterance, index) if found is None else _make_answer(found, language)
+
+    async def _miss_sense(self, utterance: Utterance, index: HomeIndex) -> Answer | None:
+        """Say that a sentence was not understood, in its own language. None if that is given or not known.
+
+        The offline model speaks the language of the home then.
+        """
+        if utterance.has_model or utterance.language or utterance.results:
+            return None
+        language = recognize_language(await self._measure(utterance.text, index))
+        language = language or await self._find_spoken(utterance, index)
+        if language is None or language == _base(index.language):
+            return None
+        return make_local_answer(choose_writer(language).say("cannot.sentence"))
 
     def _find_index(self) -> HomeIndex | None:
         """Return the index of the home; None without a home, or while it is not connected."""
@@ -104,23 +124,33 @@ class EverydayIntents:
         except HomeUnavailable:
             return None
 
-    async def _understand_in_any(self, utterance: Utterance, index: HomeIndex) -> Reply | None:
-        """Reply in the first language that understands the sentence as it is written, or else with slips."""
+    async def _understand_in_any(
+        self, utterance: Utterance, index: HomeIndex
+    ) -> tuple[Reply | None, str | None]:
+        """Reply in the first language that understands the sentence as it is written, or else with slips.
+
+        Return the reply and its language.
+        """
         guesses: dict[str, Reply] = {}
         languages: list[str] = []
         readers = [each async for each in self._list_readers(utterance, index)]
         if utterance.results:
-            # The calls were made for a sentence in the language that knows the most of its words.
-            readers.sort(key=lambda each: -each[1].measure_known(utterance.text))
+            # If the process has crashed, it is not known in which language the calls were planned.
+            readers.sort(
+                key=lambda each: (
+                    each[0] != utterance.planned_in,
+                    -each[1].measure_known(utterance.text),
+                )
+            )
         for language, reader, words in readers:
             languages.append(language)
             reply = await self._reply_to(utterance, reader.read(utterance.text), index, reader, words)
             if reply is not None and not reply.is_guess:
-                return reply
+                return reply, language
             if reply is not None:
                 guesses[language] = reply
         if not languages or utterance.has_model:
-            return None  # A corrected word is not certain, and nor is a guess.
+            return None, None  # A corrected word is not certain, and nor is a guess.
         scores = {
             language: self._readers[language][1].measure_known(utterance.text) for language in languages
         }
@@ -130,21 +160,31 @@ class EverydayIntents:
         if corrected.corrected:
             reply = await self._reply_to(utterance, corrected, index, reader, words)
             if reply is not None and (not reply.is_guess or best not in guesses):
-                return reply
-        return guesses.get(best)
+                return reply, best
+        return guesses.get(best), best
 
     async def _list_readers(
         self, utterance: Utterance, index: HomeIndex
     ) -> AsyncIterator[tuple[str, SentenceReader, HomeWords]]:
-        """Yield readers: of the user's language, of the home's, then those that know more words."""
-        given, of_home = _base(utterance.language), _base(index.language)
-        if given is not None and given not in self._languages:
+        """Yield the readers of the languages in which a sentence may be said, the likeliest first."""
+        given = _base(utterance.language)
+        if given is None:
+            for language in await self._rank_languages(utterance, index):
+                yield language, *(await self._load(language, index))
+        elif given in self._languages:
+            async for each in self._list_given(utterance, index, given):
+                yield each
+        else:
             # A user with another language may still say a sentence in English.
             reader, words = await self._load("en", index)
             if reader.measure_known(utterance.text) == 1.0:
                 yield "en", reader, words
-            return
-        first = [each for each in dict.fromkeys((given, of_home)) if each in self._languages] or ["en"]
+
+    async def _list_given(
+        self, utterance: Utterance, index: HomeIndex, given: str
+    ) -> AsyncIterator[tuple[str, SentenceReader, HomeWords]]:
+        """Yield readers: of the user's language, of the home's, then those that know more words."""
+        first = [each for each in dict.fromkeys((given, _base(index.language))) if each in self._languages]
         known = 0.0
         for language in filter(None, first):
             reader, words = await self._load(language, index)
@@ -164,6 +204,37 @@ class EverydayIntents:
                     others.append((-score, language, reader, words))
         for _, language, reader, words in sorted(others, key=lambda other: other[:2])[:2]:
             yield language, reader, words
+
+    async def _rank_languages(self, utterance: Utterance, index: HomeIndex) -> list[str]:
+        """Return the languages in which a sentence may be said, the likeliest first."""
+        of_home = _base(index.language)
+        usual = of_home if of_home in self._languages else "en"
+        spoken = await self._find_spoken(utterance, index)
+        reader, _ = await self._load(usual or "en", index)
+        if spoken in (None, usual) and reader.measure_likeness(utterance.text) == 1.0:
+            return [usual or "en"]
+        ranked = rank_languages(await self._measure(utterance.text, index), spoken, usual)
+        return ranked or [spoken or usual or "en"]
+
+    async def _find_spoken(self, utterance: Utterance, index: HomeIndex) -> str | None:
+        """Return the language of the last turns that tell one."""
+        turns = await utterance.dialogue.list_recent(MAX_TURNS)
+        for turn in reversed(turns[-MAX_TOLD_LANGUAGES:]):
+            if (given := _base(turn.request.language)) in self._languages:
+                return given
+            message = turn.request.message[:MAX_CHARS]
+            if message not in self._spoken:
+                if len(self._spoken) >= MAX_REMEMBERED:
+                    self._spoken.clear()
+                self._spoken[message] = recognize_language(await self._measure(message, index))
+            if (found := self._spoken[message]) is not None:
+                return found
+        return None
+
+    async def _measure(self, text: str, index: HomeIndex) -> dict[str, float]:
+        """Return how much a text is in each language."""
+        readers = {each: await self._load(each, index) for each in self._languages}
+        return {language: reader.measure_likeness(text) for language, (reader, _) in readers.items()}
 
     async def _load(self, language: str, index: HomeIndex) -> tuple[SentenceReader, HomeWords]:
         cached = self._readers.get(language)
@@ -236,12 +307,12 @@ def _is_for_model(sentence: Sentence) -> bool:
     return bool(sentence.find("soft") or sentence.find("model"))
 
 
-def _make_answer(reply: Reply) -> Answer:
+def _make_answer(reply: Reply, language: str | None) -> Answer:
     if reply.calls:
         calls = tuple(_make_call(n, call) for n, call in enumerate(reply.calls, 1))
-        return Answer(reply.text, tool_calls=calls, local=True, topic=reply.topic)
+        return Answer(reply.text, tool_calls=calls, local=True, topic=reply.topic, language=language)
     answer = make_local_answer(reply.text, reply.citations)
-    return replace(answer, topic=reply.topic)
+    return replace(answer, topic=reply.topic, language=language)
 
 
 def _make_call(n: int, call: PlannedCall) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from sash.home.index import HomeIndex
 from sash.intents.acting.act import STEPS, WARMTH, read_act
+from sash.intents.acting.default_domains import PROPERTY_DOMAINS
 from sash.intents.acting.services import choose_service
 from sash.intents.corrections import keep_only, take_part_back
 from sash.intents.home_words import HomeWords
@@ -260,6 +261,8 @@ class FollowUps:
             return clause
         if before is not None and before.words and (clause.refer & _THINGS or clause.is_command):
             kept = self._replace_words(before.words, clause.words)
+            if self._has_property(before, clause):
+                kept = (*before.words, *clause.words)  # "Turn on the TV and set the volume to 30 %".
             return replace(clause, words=kept, is_all=before.is_all)
         if topic is None or not (clause.refer & _THINGS or self._lacks_thing(clause)):
             return clause
@@ -280,6 +283,15 @@ class FollowUps:
         if last is not None and last.is_question and self._asks_about_answer(clause):
             clause = replace(clause, time=last.time)
         return replace(clause, words=(*clause.words, named), is_all=clause.is_all or len(words) > 1)
+
+    def _has_property(self, before: Clause, clause: Clause) -> bool:
+        """Return whether the things of a clause have what the next one names alone: "the volume"."""
+        if not all(word.has("property") and not word.entity_ids for word in clause.words):
+            return False
+        domains = {each for name in clause.properties for each in PROPERTY_DOMAINS.get(name, ())}
+        things = [word for word in before.words if not self._is_place(word)]
+        ids = (key for word in things for key in word.entity_ids or self._home.find(word.keys))
+        return not domains.isdisjoint(key.partition(".")[0] for key in ids)
 
     def _list_meant(self, clause: Clause, topic: Topic) -> tuple[str, ...]:
         """Return the things that "it" or "them" means; for a command, the newest that can do it."""

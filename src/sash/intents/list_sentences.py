@@ -218,7 +218,11 @@ class _Reader:
     def _is_asked(self) -> bool:
         if is_polite_request(self._sentence.text):
             return False
-        return "?" in self._words or self._find_ask() >= 0
+        # "Brauchen wir noch Kaffee" begins with its verb.
+        begins = any(
+            m.value == "ask" and m.start == 0 and len(m.places) > 1 for m in self._sentence.find("item")
+        )
+        return begins or "?" in self._words or self._find_ask() >= 0
 
     def _find_ask(self) -> int:
         """Return the place of the question word that begins the sentence, or -1."""

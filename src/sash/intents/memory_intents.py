@@ -48,7 +48,8 @@ _LANGUAGES = (
     _Language(
         r"(?:merk dir|merke dir|behalte|denk daran|vergiss nicht|notiere? dir|schreib dir auf"
         r"|dir(?: bitte)? merken)(?: bitte)?(?!,? das .*(?: zu |zu)\w+n\W*$)(?:,? dass? |: ?"
-        r"|,? (?=(?:(?:mein|unser)e?|der|die|das) .+ (?:ist|sind|steht|liegt|heißt|hat|kommt|wird)\b))",
+        r"|,? (?=(?:(?:mein|unser)e?|der|die|das) .+ (?:ist|sind|steht|liegt|heißt|hat|kommt|wird)\b)"
+        r"|,? (?=(?:ich|wir) (?!muss|müssen|soll)))",
         "Das merke ich mir: {}",
         r"vergiss(?: bitte)?(?: alles über | (?:das|die sache) (?:mit|über) "
         r"|,? (?:alles, )?was ich (?:dir )?über |, dass | dass )",
@@ -61,7 +62,8 @@ _LANGUAGES = (
         "In Ordnung, wir fangen von vorne an.",
     ),
     _Language(
-        r"(?:souviens-toi|rappelle-toi|retiens|note|n['’]oublie pas)(?: bien)?(?: que | qu['’]| ?: ?)",
+        r"(?:souviens[- ]toi|rappelle[- ]toi|retiens|note|n['’]oublie pas|dis[- ]toi)(?: bien)?"
+        r"(?: que | qu['’]| ?: ?)",
         "C'est noté : {}",
         r"oublie (?:que |(?:tout )?ce que je t['’]ai (?:dit|raconté) (?:sur|à propos d[eu]) "
         r"|(?:tout )?ce que j['’]ai dit (?:sur|à propos d[eu]) |tout (?:sur|à propos d[eu]) )",
@@ -73,7 +75,8 @@ _LANGUAGES = (
         "D'accord, on recommence.",
     ),
     _Language(
-        r"(?:recuerda|ten en cuenta|no olvides)(?: que |: ?)",
+        r"(?:recuerda|ten en cuenta|no (?:te )?olvides(?: de)?|acu[ée]rdate(?: de)?|ap[úu]ntate|apunta|anota"
+        r"|an[óo]tate)(?: que |: ?)",
         "Lo recordaré: {}",
         r"olvida (?:que |lo del? |todo sobre |(?:todo )?lo que te (?:he dicho|dije|conté) (?:sobre|del?) )",
         "Olvidado: {}",
@@ -95,7 +98,7 @@ _LANGUAGES = (
         "Va bene, ricominciamo.",
     ),
     _Language(
-        r"(?:onthoud|vergeet niet)(?: dat |: ?)",
+        r"(?:onthoud(?: even| maar| alsjeblieft)?|vergeet niet|denk er ?aan)(?: dat |: ?)",
         "Ik onthoud: {}",
         r"vergeet (?:maar )?(?:dat |(?:alles )?wat ik (?:je |jou )?(?:over (?=.+ (?:heb )?(?:verteld|gezegd))"
         r"|(?:heb )?(?:verteld|gezegd)(?: heb)? over )|alles over |dat van )",

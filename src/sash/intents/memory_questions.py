@@ -14,6 +14,7 @@ from sash.intents.concepts import (
     is_known_to_home,
     says_lasting,
 )
+from sash.intents.question_detection import is_question
 from sash.intents.quotes import quote
 from sash.intents.said_before import Said, find_said, is_statement, list_said
 from sash.intents.sentence.clause import Word
@@ -27,6 +28,8 @@ MAX_ANSWERS = 3
 MAX_NAME_WORDS = 3
 # Facts about different places or things are all told. Of facts about the same one, the newest is.
 _PLACES = ("room.", "noun.", "kind.")
+_WHAT = frozenset({"what", "which", "how", "how_much"})
+_AT_END = frozenset({"ask.when", "ask.where", "ask.who", "condition.when"})
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 
 
@@ -37,7 +40,7 @@ async def answer_memory_question(situation: Situation) -> Reply | None:
     sentence = situation.sentence
     if sentence.find("self") and sentence.find("self")[0].value == "know_about_me":
         return Reply(_tell_all(situation, await situation.utterance.dialogue.list_facts()))
-    if not _is_question(sentence):
+    if not (_is_question(sentence) or is_question(sentence.text, situation.reader.lexicon.language)):
         return None
     wanted = find_concepts(sentence)
     is_personal = bool(wanted & {LIKE, CALLED})
@@ -125,7 +128,9 @@ def _note_liking(situation: Situation) -> Reply | None:
     """Note what the user likes: "I like it at 21 degrees in the evening"."""
     utterance, sentence = situation.utterance, situation.sentence
     phrase = next((match for match in sentence.find("memory") if match.value == "i_like"), None)
-    if phrase is None or "?" in sentence.words or REMEMBER_TOOL not in utterance.tools or utterance.has_model:
+    if phrase is None or _is_question(sentence):
+        return None
+    if REMEMBER_TOOL not in utterance.tools or utterance.has_model:
         return None
     empty = {p for m in sentence.matches if m.kind in ("filler", "soft", "refer", "talk") for p in m.places}
     rest = [n for n in range(phrase.end, len(sentence.words)) if sentence.words[n][0].isalnum()]
@@ -155,9 +160,12 @@ def _is_name(situation: Situation, place: int) -> bool:
 
 
 def _is_question(sentence: Sentence) -> bool:
-    """Return whether a sentence begins with a question word, or has a question mark."""
-    if "?" in sentence.words:
+    """Return whether a sentence has a question mark, or a question word at its start or after "I like"."""
+    likes = [match.end for match in sentence.find("memory") if match.value == "i_like"]
+    if "?" in sentence.words or any(m.value in _WHAT and m.start in likes for m in sentence.find("ask")):
         return True
+    if any(m.tag in _AT_END and m.end == len(sentence.words) for m in sentence.matches):
+        return True  # "Mamie vient quand".
     asks = [match.start for match in sentence.matches if match.kind in ("ask", "self")]
     before = {p for m in sentence.matches if m.kind in ("filler", "join", "talk") for p in m.places}
     return any(before.issuperset(range(start)) for start in asks)

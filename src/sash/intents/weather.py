@@ -85,7 +85,7 @@ def _read_question(situation: Situation) -> _Question | None:
         or "past" in values
         or time.day in _PAST_DAYS
         or is_over(time, situation.now)
-        or not _is_question(situation, chosen, topic)
+        or not (_is_question(situation, chosen, topic) or (is_future and topic in _CONDITIONS))
     ):
         return None
     if any(

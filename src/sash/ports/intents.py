@@ -100,8 +100,9 @@ class Utterance:
     """A sentence of the user, the names of the allowed tools, and the results of the calls made for it.
 
     `area` is the place of the user in the home, `language` the language of the sentence, and `caller` the
-    user; None is unknown. `dialogue` has the earlier turns of the session. `has_model` is True if a language
-    model answers the sentences that no intents understand.
+    user; None is unknown. `planned_in` is the language in which the calls were planned. `dialogue` has the
+    earlier turns of the session. `has_model` is True if a language model answers the sentences that no
+    intents understand.
     """
 
     text: str
@@ -113,6 +114,7 @@ class Utterance:
     caller: TurnCaller | None = None
     dialogue: Dialogue = NO_DIALOGUE
     has_model: bool = True
+    planned_in: str | None = None
 
 
 class Intents(Protocol):

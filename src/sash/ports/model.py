@@ -99,7 +99,8 @@ Delta = TextDelta | ReasoningDelta | ToolCallDelta | Usage | Stop
 class Answer:
     """The sum of a model's deltas. `local` is True if Sash answered without a model.
 
-    `citations` are the sources of a local answer, and `topic` is what it is about.
+    `citations` are the sources of a local answer, `topic` is what it is about, and `language` is the one in
+    which the sentence was understood.
     """
 
     content: str = ""
@@ -110,6 +111,7 @@ class Answer:
     local: bool = False
     citations: tuple[Citation, ...] = ()
     topic: dict[str, Any] | None = None
+    language: str | None = None
 
 
 @runtime_checkable

@@ -136,6 +136,7 @@ class Loop:
         if self._request.fired is not None:
             return await self._follow(self._request.fired), None
         if not self._progress.has_model_call and (local := await self._understand()):
+            self._progress.language = local.language
             return local, None
         if self._context is None:
             self._context = await self._turn_context.build()
@@ -214,6 +215,7 @@ class Loop:
             self._request.caller,
             SessionDialogue(self._parts.store, self._continuation, self._session, self._parts.notes),
             has_model=self._parts.model_name(self._limits.model) != OFFLINE,
+            planned_in=self._progress.language,
         )
         for intents in self._parts.intents:
             try:

@@ -72,6 +72,7 @@ class Progress:
     the model sees it with the reason, and the user does not. `reserved_usd` is the maximum cost of the model
     call that is running. `open_bill` is the bill of an answer that no step has yet. With `has_reset`, the end
     of the turn evicts all earlier turns. `fired` says what a waiting turn that became this turn may do.
+    `language` is the one in which the message was understood without a model; None if that is not known.
     """
 
     messages: list[dict[str, Any]] = field(default_factory=list)
@@ -92,6 +93,7 @@ class Progress:
     open_bill: Bill | None = None
     has_reset: bool = False
     fired: WaitingTurnFired | None = None
+    language: str | None = None
 
     @classmethod
     def from_steps(cls, question: Any, steps: tuple[Step, ...]) -> "Progress":

@@ -190,7 +190,7 @@ class TurnRunner:
         change = await add(session, window, turn.continuation, messages, tags)
         steps = await self.journal.take_unwritten()
         request = turn.continuation.request
-        _, language = find_place(session, request)
+        language = find_place(session, request)[1] or progress.language
         index = parts.find_index()
         notes = write_notes(replace(answer, content=text), progress, language, index, request.message)
         end = TurnEnd(

@@ -237,10 +237,15 @@ class ToolCalls:
             else:
                 self._write_result(call, text, checked.action("failed"))
         else:
-            _, language = find_place(self._session, self._continuation.request)
+            _, language = self._find_place()
             call.approval = ApprovalRequested(
                 call.id, call.name, reason, would, language or self._find_home_language()
             )
+
+    def _find_place(self) -> tuple[str | None, str | None]:
+        """Return the area of the user, and the given language, or else the one that was understood."""
+        area, language = find_place(self._session, self._continuation.request)
+        return area, language or self._progress.language
 
     def _find_home_language(self) -> str | None:
         """Return the language of the home, or None while it is not connected."""
@@ -271,7 +276,7 @@ class ToolCalls:
         def on_cut_off(observe: Callable[[], ActionOutcome]) -> None:
             call.observe = observe
 
-        area, language = find_place(self._session, self._continuation.request)
+        area, language = self._find_place()
         return ToolContext(
             self._session,
             self._continuation.id,

@@ -74,6 +74,7 @@ class Planner:
         self._chosen_ids = frozenset(chosen_ids)
         self._situation = situation
         self._index = situation.index
+        self._states = situation.index.states
         self._writer = situation.writer
         self._refusals = Refusals(situation)
 
@@ -85,6 +86,17 @@ class Planner:
         plan = self._plan_act(clause)
         # "Turn on the reading light" means the light, and not the setting "Reading" of another one.
         return self._plan_option(chosen) if chosen is not None and not plan.calls else plan
+
+    def expect(self, plan: Plan) -> None:
+        """Plan the next clauses as if the players that a plan turns on were on."""
+        turned_on = {
+            str(key)
+            for call in plan.calls
+            if call.arguments["service"] == "media_player.turn_on"
+            for key in call.arguments["entity_ids"]
+        }
+        on = {key: replace(self._states[key], state="on") for key in turned_on if key in self._states}
+        self._states = {**self._states, **on} if on else self._states
 
     def _plan_act(self, clause: Clause) -> Plan:
         """Return the calls for what a clause says to do, without the options of things."""
@@ -224,7 +236,7 @@ class Planner:
     def _accept(self, act: Act, domains: frozenset[str] | None) -> Accepts:
         able = {
             key: choice
-            for key, state in self._index.states.items()
+            for key, state in self._states.items()
             if (domains is None or state.domain in domains)
             and key in self._index.entities
             and (choice := choose_service(act, state)) is not None
@@ -233,18 +245,20 @@ class Planner:
 
     def _prefer(self, clause: Clause) -> Accepts:
         wanted = next((_ACTIVE_STATES[do] for do in clause.do if do in _ACTIVE_STATES), _IN_USE)
-        active = {key for key, state in self._index.states.items() if state.state in wanted}
+        active = {key for key, state in self._states.items() if state.state in wanted}
         if not any(key.startswith("media_player.") for key in active):
             # Without music, a player that is on is meant rather than one that is off.
             active |= {
                 key
-                for key, state in self._index.states.items()
+                for key, state in self._states.items()
                 if state.domain == "media_player" and state.state not in ("off", UNAVAILABLE)
             }
         return lambda entity: entity.id in active
 
     def _plan_targets(self, targets: Targets, clause: Clause, act: Act) -> Plan:
-        if clause.keeps and (targets.fault in ("", "unable")) and (targets.entities or targets.choices):
+        # "No, leave it on" takes back what was done, and "leave it on" alone does nothing.
+        keeps = clause.keeps and "correct" not in clause.refer
+        if keeps and (targets.fault in ("", "unable")) and (targets.entities or targets.choices):
             return self._plan_kept(targets.entities or targets.choices, act)
         found = targets.entities or targets.choices
         if found and not self._names_thing(clause) and all(self._is_needless(each, act) for each in found):
@@ -265,9 +279,7 @@ class Planner:
             text = say_already(choices, self._index, self._writer)
             return Plan(text=text, entity_ids=list_ids(choices), is_already_so=True)
         problems = [
-            (e, p)
-            for e in choices
-            if isinstance(p := choose_service(act, self._index.states[e.id]), CannotDo)
+            (e, p) for e in choices if isinstance(p := choose_service(act, self._states[e.id]), CannotDo)
         ]
         if len(problems) == len(choices):
             return self._refusals.refuse(problems)
@@ -287,7 +299,7 @@ class Planner:
         chosen: list[tuple[Entity, ServiceChoice]] = []
         problems: list[tuple[Entity, CannotDo]] = []
         for entity in entities:
-            state = self._index.states[entity.id]
+            state = self._states[entity.id]
             match choose_service(act, state):
                 case ServiceChoice() as choice:
                     chosen.append((entity, choice))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from sash.intents.answers.names import Name
 from sash.intents.asking.values import ValueAnswers
 from sash.intents.missing_words import find_place
-from sash.intents.sentence.clause import Word
+from sash.intents.sentence.clause import Clause, Word
 from sash.intents.situation import Reply, Situation
 from sash.intents.topic import Topic
 
@@ -30,11 +30,13 @@ def compare_places(situation: Situation, topics: Sequence[Topic]) -> Reply | Non
     """
     clauses = situation.reader.read_clauses(situation.sentence)
     acts = {do for clause in clauses for do in clause.do}
-    direction = next((each for each in _DIRECTIONS if each in acts), None)
+    direction = next((each for each in _DIRECTIONS if each in acts), None) or _find_extreme(clauses)
     asks_difference = any(match.value == "difference" for match in situation.sentence.find("compare"))
     if direction is None and asks_difference:
         direction = "warmer"
-    is_asked = any(clause.is_question or "ones" in clause.refer for clause in clauses)
+    # "Il fait plus chaud dans la chambre ou dans le salon" asks without a question word.
+    has_or = situation.writer.or_word in situation.sentence.words
+    is_asked = has_or or any(clause.is_question or "ones" in clause.refer for clause in clauses)
     if direction is None or len(acts) > 1 or not is_asked or any(clause.tense for clause in clauses):
         return None
     words = [word for clause in clauses for word in clause.words]
@@ -54,7 +56,6 @@ def compare_places(situation: Situation, topics: Sequence[Topic]) -> Reply | Non
         return _miss_place(situation, named, places)
     if asks & {"how_much", "how_many"} or asks_difference:
         return _tell_difference(situation, places, direction)
-    has_or = situation.writer.or_word in situation.sentence.words
     return _tell(situation, places, direction, chooses=has_or or bool(_CHOOSING & asks or refers & _ONES))
 
 
@@ -63,6 +64,14 @@ def _is_place(situation: Situation, word: Word) -> bool:
     measured = {situation.index.get_device_class(key) for key in word.entity_ids}
     is_side = not word.keys.isdisjoint(_SIDES)
     return situation.words.is_place(word.keys) or is_side or measured == {"temperature"}
+
+
+def _find_extreme(clauses: Sequence[Clause]) -> str | None:
+    """Return the direction of a superlative: "dove fa più caldo, in camera o in soggiorno"."""
+    if not any("temperature" in clause.properties for clause in clauses):
+        return None
+    asks = {each for clause in clauses for each in clause.ask}
+    return "warmer" if "highest" in asks else "colder" if "lowest" in asks else None
 
 
 def _list_last_places(situation: Situation, topics: Sequence[Topic]) -> list[Word]:

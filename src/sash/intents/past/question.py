@@ -163,9 +163,18 @@ class _Reader:
             return next((name for name in named if name in METERED), None)
         return next((name for name in clause.properties if name in METERED), None)
 
+    def _asks_where_somebody_is(self) -> bool:
+        """Return whether a question is about where a person is by now: "has Anna left?"."""
+        clause = self._clause
+        is_person = any(key.startswith("person.") for word in clause.words for key in word.entity_ids)
+        is_plain = clause.time.is_empty and self._asks <= {"is", "ever"}
+        return is_person and is_plain and bool(clause.do) and {"home", "away"}.issuperset(clause.do)
+
     def _is_past(self) -> bool:
         clause, asks = self._clause, self._asks
         if asks & _ABOUT_NOW and clause.time.is_empty:
+            return False
+        if self._asks_where_somebody_is():
             return False
         if clause.tense == "past" or self._is_over() or clause.time.role in ("since", "ago"):
             return True

@@ -70,6 +70,8 @@ _OPPOSITES = {"on": "off", "off": "on", "open": "close", "close": "open", "unloc
 # Words that ask for an extreme of one property: "the coldest".
 _EXTREMES = {"warmest": "highest", "coldest": "lowest"}
 _EXTREME_PROPERTIES = {"warmest": "temperature", "coldest": "temperature"}
+# Phrases that are no time.
+_SAYS_MORE = frozenset({"ask", "do", "keep", "name", "refer", *NOUNS})
 
 
 class ClauseReader:
@@ -86,7 +88,10 @@ class ClauseReader:
         long_fillers = (match for match in fillers if len(match.places) >= MIN_POLITE_WORDS)
         self._polite = frozenset(place for match in long_fillers for place in match.places)
         tenses = (match for match in matches if match.kind == "tense")
-        self._tenses = [match for match in tenses if self._polite.isdisjoint(match.places)]
+        # "Hoeveel graden hebben we" asks for now, although "hebben we" is also a past.
+        measured = {p for m in matches if m.kind == "property" and len(m.places) > 2 for p in m.places}
+        present = self._polite | measured
+        self._tenses = [match for match in tenses if present.isdisjoint(match.places)]
         self._asks = [match for match in matches if match.kind == "ask"]
         self._pronouns = [match for match in matches if match.kind in ("pronoun", "refer")]
         self._wishes = [match for match in matches if match.kind == "wish"]
@@ -308,14 +313,22 @@ class ClauseReader:
         word, following = self._words[place], next(iter(self._words[match.end :]), "")
         if word not in lexicon.particles or any(m.kind == "except" and m.start == match.end for m in inside):
             return False
-        if following in lexicon.not_after_particle or following in lexicon.particles:
+        if following in lexicon.not_after_particle:
             return True
+        if following in lexicon.particles:
+            return not self._is_before_noun(match.end, inside)
         is_value = any(m.kind == "value" and m.places == (place,) for m in inside)
         if not is_value and word not in lexicon.not_after_particle:
             return False
         kinds = {"name", "amount", "colour", "option", *NOUNS}
         starts = {*(m.start for m in inside if m.kind in kinds), *(number.start for number in numbers)}
         return match.end in starts
+
+    def _is_before_noun(self, place: int, inside: list[Match]) -> bool:
+        """Return whether a word is a preposition: "in" in "licht aan in de keuken"."""
+        following = next(iter(self._words[place + 1 :]), "")
+        is_noun = any(m.kind in ("name", *NOUNS) and m.start == place + 1 for m in inside)
+        return is_noun or following in self._reader.lexicon.articles
 
     def _build(
         self,
@@ -356,6 +369,11 @@ class ClauseReader:
             # "It is cold outside" asks for nothing that a home could do.
             measured = ("temperature",) if {"warmer", "colder"}.intersection(do) else measured
             do = ()
+        is_named = bool(words) or "everything" in values
+        if do and not asks and is_named and self._only_names_state(chosen, start, end):
+            values["ask"] = asks = ["is"]  # "Luce accesa in cucina".
+        if do and not asks and _only_tells_where(do, words):
+            values["ask"] = asks = ["is"]  # "Anna ya se ha ido" asks, as nobody is sent away.
         if set(acts) == {"put"} and amount == NO_AMOUNT and _SWITCHED.issuperset(values):
             do = _switch_on(words)
         is_instead = any(match.tag == "except.instead" for match in chosen[:1])
@@ -392,11 +410,13 @@ class ClauseReader:
         or begins with a verb of the past or with "any", gets the ask "is".
         """
         asks = values.get("ask", [])
-        is_stated = self._states_wish(chosen, start, end) or self._complains(chosen, start, end)
+        # "Lass das Licht brennen" begins with what is to be done.
+        keeps = bool(chosen) and chosen[0].kind == "keep" and "?" not in self._words[start:end]
+        is_stated = keeps or self._states_wish(chosen, start, end) or self._complains(chosen, start, end)
         is_some = asks == ["what"] and self._follows_setting(chosen, start, end)
         # "First turn on the light, then the fan" asks nothing.
         is_order = asks == ["first"] and "do" in values and chosen[0].tag == "ask.first"
-        if (asks == ["is"] and is_stated) or is_some or is_order:
+        if (set(asks) == {"is"} and is_stated) or is_some or is_order:
             del values["ask"]
         acts = values.get("do")
         is_state = bool(acts) and NOTICED.issuperset(acts or ())
@@ -407,12 +427,27 @@ class ClauseReader:
             values["ask"] = ["what"]
 
     def _states_wish(self, chosen: list[Match], start: int, end: int) -> bool:
-        """Return whether a clause says what a thing shall do: "Robby soll saugen"."""
+        """Return whether a clause says what a thing shall do: "Robby soll saugen", "der soll saugen"."""
         wish = next((match for match in self._wishes if start < match.start < end), None)
-        has_subject = any(
-            wish and m.end <= wish.start and m.kind in ("name", "refer", *NOUNS) for m in chosen
-        )
+        if wish is None:
+            return False
+        is_named = any(m.end <= wish.start and m.kind in ("name", "refer", *NOUNS) for m in chosen)
+        is_named = is_named or any(map(self._is_pronoun, range(start, wish.start)))
+        has_subject = is_named or self._only_times(chosen, start, wish.start)
         return has_subject and not {"?", "¿"} & set(self._words[start:end])
+
+    def _only_names_state(self, chosen: list[Match], start: int, end: int) -> bool:
+        """Return whether the only act of a clause is a state that nobody orders or wishes: "luce accesa"."""
+        acts = {self._words[place] for m in chosen if m.kind in ("do", "keep") for place in m.places}
+        if not acts or not acts <= self._reader.lexicon.participles:
+            return False
+        inside = (m for m in self._sentence.matches if m.start >= start and m.end <= end)
+        return not any(m.kind in ("please", "wish", "later", "condition", "not") for m in inside)
+
+    def _only_times(self, chosen: list[Match], start: int, end: int) -> bool:
+        """Return whether a clause begins with a time: "in zehn Minuten soll der Fernseher ausgehen"."""
+        has_time = any(m.kind == "time" and start <= m.start < end for m in self._sentence.matches)
+        return has_time and not any(m.end <= end and m.kind in _SAYS_MORE for m in chosen)
 
     def _asks_if_left_on(self, asks: Sequence[str], words: Sequence[Word]) -> bool:
         """Return whether a clause asks if several things were left on: "did I leave any lights on?"."""
@@ -504,3 +539,9 @@ def _switch_on(words: Sequence[Word]) -> tuple[str, ...]:
     """Return what a verb such as "mets" does alone: it switches on what can play or shine."""
     is_known = all(word.is_known for word in words)
     return ("on",) if is_known and any(not _PUT_ON.isdisjoint(word.keys) for word in words) else ()
+
+
+def _only_tells_where(do: Sequence[str], words: Sequence[Word]) -> bool:
+    """Return whether a clause says of a person that they are at home or away."""
+    is_person = any(key.startswith("person.") for word in words for key in word.entity_ids)
+    return is_person and {"home", "away"}.issuperset(do)

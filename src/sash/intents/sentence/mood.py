@@ -154,6 +154,8 @@ class _Mood:
             acts = [m for m in self._find_acts(start, told.start) if self._things.isdisjoint(m.places)]
             is_named = any(self._is_in_name(place) for place in before)
             has_article = any(w in self._reader.lexicon.articles for w in self._words[start : told.start])
+            if self._begins(("link",), start, told.start) and self._is_request(told.end, end, strictly=False):
+                continue  # "Wenn Anna geht, mach alles aus" is a condition.
             if not acts and not self._things.isdisjoint(before) and (is_named or has_article):
                 return not self._wishes(start, end, told)
         return False

@@ -56,6 +56,8 @@ def choose_phrases(sentence: Sentence, inside: list[Match], taken: set[int]) -> 
         if (m.kind in sections or _is_about_past(sentence, m))
         and taken.isdisjoint(m.places)
         and not (m.tag == "refer.that_time" and m.end in nouns)
+        and not (m.tag == "refer.more" and _begins_act(m, inside))
+        and not (m.kind == "not" and _precedes_order(sentence, m))
         # "Buiten" is "except" before a thing, and else "outside".
         and not (m.tag == "except" and all(noun < m.end for noun in nouns))
     ]
@@ -68,6 +70,18 @@ def choose_phrases(sentence: Sentence, inside: list[Match], taken: set[int]) -> 
             chosen.append(match)
     chosen = _begin_with_act(sentence, sorted(chosen, key=lambda m: m.places), usable)
     return _settle_doubtful(sentence, chosen, usable)
+
+
+def _precedes_order(sentence: Sentence, negation: Match) -> bool:
+    """Return whether "no" stands before an order with its pronoun: "no apágalo", but "no apagarlo"."""
+    tokens, place = sentence.tokens, negation.end
+    has_pronoun = place + 1 < len(tokens) and tokens[place] is tokens[place + 1]
+    return has_pronoun and len(negation.places) == 1 and not sentence.words[place].endswith("r")
+
+
+def _begins_act(more: Match, inside: list[Match]) -> bool:
+    """Return whether the last word of "a bit more" begins an act: "un poco más fuerte"."""
+    return any(m.kind == "do" and more.start < m.start < more.end < m.end for m in inside)
 
 
 def _begin_with_act(sentence: Sentence, chosen: list[Match], usable: list[Match]) -> list[Match]:

@@ -64,9 +64,19 @@ class SentenceReader:
 
     def measure_known(self, text: str) -> float:
         """Return the share of the words of a text that the language or the home knows, from 0 to 1."""
-        tokens = [token.word for token in split_tokens(text) if token.word[0].isalpha()]
-        known = sum(self._find_known(word) is not None for word in tokens)
-        return known / len(tokens) if tokens else 0.0
+        words = _list_words(text)
+        return sum(map(self._is_known, words)) / len(words) if words else 0.0
+
+    def measure_likeness(self, text: str) -> float:
+        """Return how much a text is in this language, from 0 to 1.
+
+        A word that only the home knows counts half, because people say the names of a home in every language.
+        """
+        words = _list_words(text)
+        known = [word for word in words if self._is_known(word)]
+        named = [word for word in known if self._home is not None and word in self._home.words]
+        only_named = sum(self.lexicon.find_word(word) is None for word in named)
+        return (len(known) - only_named / 2) / len(words) if words else 0.0
 
     def find_bounds(self, sentence: Sentence) -> list[tuple[int, int]]:
         """Return the first place and the place after the last one of each part of a sentence."""
@@ -218,6 +228,10 @@ class SentenceReader:
         umlauts = write_umlauts(word)
         return self._find_known(umlauts) if umlauts != word else None
 
+    def _is_known(self, word: str) -> bool:
+        """Return whether a word is known, maybe as a verb with its pronouns: "spegnile"."""
+        return self._find_known(word) is not None or len(self.lexicon.split_pronouns(word)) > 1
+
     def _find_noun(self, word: str) -> str | None:
         if self.lexicon.nouns.find_all([word]):
             return word
@@ -270,3 +284,8 @@ class SentenceReader:
             for length in range(1, min(longest, len(plain) - start) + 1)
             if tuple(plain[start : start + length]) in self._home.names
         ]
+
+
+def _list_words(text: str) -> list[str]:
+    """Return the words of a text without numbers and signs."""
+    return [token.word for token in split_tokens(text) if token.word[0].isalpha()]

@@ -32,4 +32,7 @@ def cut_edges(
         places = places[1:]
     while places and (places[-1] in last or sentence.words[places[-1]] in EDGE_SIGNS):
         places = places[:-1]
-    return " ".join(sentence.cut(n, n + 1) for n in places)
+    # A word that was rewritten to several stands at several places: "brennen" is read as "tut brennen".
+    written = dict.fromkeys(sentence.tokens[n].start for n in places)
+    first_places = {sentence.tokens[n].start: n for n in reversed(places)}
+    return " ".join(sentence.cut(first_places[start], first_places[start] + 1) for start in written)

@@ -45,9 +45,15 @@ class TimerChanges:
         found = [_SIGNS[match.value] for match in sentence.find("later") if match.value in _SIGNS]
         has_duration = self._waiting_list.clause.time.duration_s is not None
         adds = sentence.find("item") or any(match.value == "more" for match in sentence.find("refer"))
-        if not found and is_next and has_duration and adds:
+        if not found and is_next and has_duration and adds and not self._names_new_length():
             return 1  # "Add five minutes", "five more minutes".
         return found[0] if found else 0
+
+    def _names_new_length(self) -> bool:
+        """Return whether a duration is the new one: "mets-le à dix minutes", but "add ten minutes"."""
+        sentence, places = self._situation.sentence, self._waiting_list.clause.time.places
+        roles = (m for m in sentence.matches if m.tag in ("value.to", "time.in", "time.at"))
+        return any(match.start in places or match.end in places for match in roles)
 
     async def _change(self, sign: int, *, timers_only: bool) -> Reply:
         """Return the calls that move a timer, or what was promised last, by the time that is named."""

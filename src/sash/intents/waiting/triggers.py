@@ -60,6 +60,8 @@ def read_trigger(
     words = tuple(word for word in clause.words if word.text.casefold() not in spoken)
     # "When I leave": in a command, "I'm leaving" names the mode of the alarm.
     do = tuple("away" if act == "arm_away" else act for act in clause.do)
+    if not do and _goes_away(situation, words, start, end):
+        do = ("away",)
     clause = replace(clause, words=words, do=do)
     referred = [m.value for m in sentence.matches if m.tag in REFERENCES and start <= m.start < end]
     if complete is not None and not words and referred:
@@ -93,6 +95,12 @@ def read_trigger(
 
 def _says_none(situation: Situation, start: int, end: int) -> bool:
     return any(m.tag == "mood.none" and start <= m.start and m.end <= end for m in situation.sentence.matches)
+
+
+def _goes_away(situation: Situation, words: tuple[Word, ...], start: int, end: int) -> bool:
+    """Return whether somebody goes: "wenn Anna geht". Of other things, that means that they work."""
+    people = any(key.startswith("person.") for word in words for key in word.entity_ids)
+    return people and any(m.start >= start and m.end <= end for m in situation.sentence.find("going"))
 
 
 def _read_sun(situation: Situation, start: int, end: int, text: str) -> Trigger | None:

@@ -36,6 +36,8 @@ class Lexicon:
         self.after_number = frozenset(data.pop("after_number", {}).get("words", ()))
         # "Che" before a kind of thing at the start of a sentence asks "which", and is else a link.
         self.which_at_start = frozenset(data.pop("which_at_start", {}).get("words", ()))
+        # Words for states, which are no orders.
+        self.participles = frozenset(data.pop("participle", {}).get("words", ()))
         self.articles = frozenset(data.pop("article", {}).get("words", ()))
         # "Please" and the like may stand inside a phrase: "what did you just say again?"
         self.inserts = PhraseFinder(("insert", each) for each in data.pop("insert", {}).get("words", ()))
