@@ -37,6 +37,8 @@ class Lexicon:
         # "Che" before a kind of thing at the start of a sentence asks "which", and is else a link.
         self.which_at_start = frozenset(data.pop("which_at_start", {}).get("words", ()))
         self.articles = frozenset(data.pop("article", {}).get("words", ()))
+        # Unknown words with such an ending only say how something is done: "immediately".
+        self.adverb_endings = tuple(data.pop("adverb", {}).get("endings", ()))
         # "Please" and the like may stand inside a phrase: "what did you just say again?"
         self.inserts = PhraseFinder(("insert", each) for each in data.pop("insert", {}).get("words", ()))
         # A command needs no "that are on": it does nothing to other things.
