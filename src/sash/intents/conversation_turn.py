@@ -99,7 +99,7 @@ class ConversationTurn:
         return undo(self._situation, self._find_last_topic(), self._count_effects())
 
     def _puts_back_items(self) -> bool:
-        """Return whether "put it back on" or "undo that" is about an item of the list that was spoken of last."""
+        """Return whether "put it back on" or "undo that" is about an item of the list of the last turn."""
         last, matches = self._find_last_topic(), self._situation.sentence.matches
         is_of_list = last is not None and any(key.startswith("todo.") for key in last.entity_ids)
         has_changed = is_of_list and bool(self._turns and changed_items(self._turns[-1]))
