@@ -80,10 +80,8 @@ class ConversationTurn:
             return reply
         if (combined := await self._reply_to_parts()) is not None:
             return combined
-        if (stopped := self._stop(clauses)) is not None:
+        if (stopped := self._stop(clauses) or self._refuse_chore()) is not None:
             return stopped
-        if self._asks_impossible(min_words=MIN_CHORE_WORDS):
-            return Reply(say_impossible(situation), is_guess=situation.utterance.has_model)
         compared = compare_places(situation, self._topics) or answer_price(situation, self._find_last_topic())
         if compared is not None:
             return compared
@@ -167,6 +165,12 @@ class ConversationTurn:
     def is_talk(self) -> bool:
         """Return whether the sentence is nothing but small talk."""
         return self._situation.sentence.covers("talk", more=("filler", "soft", "talk")) is not None
+
+    def _refuse_chore(self) -> Reply | None:
+        """Return an honest no to a chore that no home can do: "run me a bath"."""
+        if not self._asks_impossible(min_words=MIN_CHORE_WORDS):
+            return None
+        return Reply(say_impossible(self._situation), is_guess=self._situation.utterance.has_model)
 
     def _asks_impossible(self, min_words: int = 1) -> bool:
         """Return whether a sentence begins with an act that no home can do: "order a pizza".
