@@ -20,6 +20,7 @@ from sash.intents.parts import split_requests
 from sash.intents.past import answer_about_past, answer_price
 from sash.intents.sentence.clause import Clause, Word
 from sash.intents.sentence.remarks import is_taken_back, is_thanks
+from sash.intents.shopping import changed_items
 from sash.intents.situation import Reply, Situation
 from sash.intents.statements import acknowledge, forget_last, report_forgotten
 from sash.intents.targets import list_matching
@@ -36,6 +37,8 @@ OFFER_S = 60
 MAX_PARTS = 12
 # A fact that was told in one of the last turns may be meant by "forget that".
 MAX_TOLD = 3
+# The words of a chore that is named as a whole: "run me a bath". A shorter one may be about the home.
+MIN_CHORE_WORDS = 3
 # A thing in one of these states can be stopped.
 _BEFORE_VERB = frozenset({"filler", "soft", "talk", "ask"})
 IN_USE = frozenset({"on", "playing", "cleaning", "opening", "closing", "mowing"})
@@ -77,7 +80,7 @@ class ConversationTurn:
             return reply
         if (combined := await self._reply_to_parts()) is not None:
             return combined
-        if (stopped := self._stop(clauses)) is not None:
+        if (stopped := self._stop(clauses) or self._refuse_chore()) is not None:
             return stopped
         compared = compare_places(situation, self._topics) or answer_price(situation, self._find_last_topic())
         if compared is not None:
@@ -94,10 +97,11 @@ class ConversationTurn:
         return undo(self._situation, self._find_last_topic(), self._count_effects())
 
     def _puts_back_items(self) -> bool:
-        """Return whether "put it back on" is about an item of the list that was spoken of last."""
+        """Return whether "put it back on" or "undo that" is about an item of the list of the last turn."""
         last, matches = self._find_last_topic(), self._situation.sentence.matches
         is_of_list = last is not None and any(key.startswith("todo.") for key in last.entity_ids)
-        return is_of_list and any(match.tag == "item.add" for match in matches)
+        has_changed = is_of_list and bool(self._turns and changed_items(self._turns[-1]))
+        return is_of_list and (has_changed or any(match.tag == "item.add" for match in matches))
 
     def _is_meant(self, reply: Reply) -> bool:
         """Return whether a reply is certain, and offers nothing to a remark: "I don't like coffee"."""
@@ -162,11 +166,22 @@ class ConversationTurn:
         """Return whether the sentence is nothing but small talk."""
         return self._situation.sentence.covers("talk", more=("filler", "soft", "talk")) is not None
 
-    def _asks_impossible(self) -> bool:
-        """Return whether a sentence begins with an act that no home can do: "order a pizza"."""
+    def _refuse_chore(self) -> Reply | None:
+        """Return an honest no to a chore that no home can do: "run me a bath"."""
+        if not self._asks_impossible(min_words=MIN_CHORE_WORDS):
+            return None
+        return Reply(say_impossible(self._situation), is_guess=self._situation.utterance.has_model)
+
+    def _asks_impossible(self, min_words: int = 1) -> bool:
+        """Return whether a sentence begins with an act that no home can do: "order a pizza".
+
+        `min_words` is the number of words of the act.
+        """
         sentence, articles = self._situation.sentence, self._situation.reader.lexicon.articles
         around = {p for m in sentence.matches if m.kind in _BEFORE_VERB for p in m.places}
-        acts = (m for m in sentence.matches if m.kind == "cannot" and around.issuperset(range(m.start)))
+        acts = (m for m in sentence.matches if m.kind == "cannot" and len(m.places) >= min_words)
+        acts = (m for m in acts if m.end - m.start == len(m.places) or min_words == 1)
+        acts = (m for m in acts if around.issuperset(range(m.start)))
         # "Is my phone charged?" calls nobody.
         return any(m.start == 0 or sentence.words[m.start - 1] not in articles for m in acts)
 

@@ -9,6 +9,9 @@ from sash.intents.home_words import HomeWords
 from sash.intents.sentence.clause import NO_AMOUNT, Clause, Word
 from sash.intents.topic import Topic
 
+# What scenes, scripts and automations contain is not meant by their names.
+_NO_GROUPS = frozenset({"scene", "script", "automation"})
+
 
 def take_part_back(
     clause: Clause, topic: Topic, home: HomeWords, changed_ids: Collection[str] | None = None
@@ -22,7 +25,9 @@ def take_part_back(
     was_many = last is not None and (last.is_all or any(word.is_plural for word in last.words))
     if last is None or not 0 < len(ids) < len(topic.entity_ids) + was_many:
         return None
-    return _reverse(clause, last, _keep_changed(ids, changed_ids), home.index)
+    if topic.is_dropped:
+        return replace(last, text=clause.text, excluded=(*last.excluded, *clause.words))
+    return _reverse(clause, last, _keep_changed(ids, changed_ids, home), home.index)
 
 
 def keep_only(
@@ -30,10 +35,12 @@ def keep_only(
 ) -> Clause | None:
     """Return what undoes the last command for all things but those that a clause names: "only the lamp"."""
     last, named = _read_last(topic), _list_named(clause, topic, home)
-    others = [key for key in topic.entity_ids if key not in named]
+    others = [key for key in _list_members(topic.entity_ids, home) if key not in named]
     if "only" not in clause.refer or not clause.is_fragment or last is None or not (named and others):
         return None
-    return _reverse(clause, last, _keep_changed(others, changed_ids), home.index)
+    if topic.is_dropped:
+        return _repeat(clause, last, named, home.index)
+    return _reverse(clause, last, _keep_changed(others, changed_ids, home), home.index)
 
 
 def undo_for_other(
@@ -53,8 +60,9 @@ def undo_for_other(
     return None if undone is None else replace(undone, takes_back=True)
 
 
-def _keep_changed(ids: Sequence[str], changed_ids: Collection[str] | None) -> list[str]:
-    return [key for key in ids if changed_ids is None or key in changed_ids]
+def _keep_changed(ids: Sequence[str], changed_ids: Collection[str] | None, home: HomeWords) -> list[str]:
+    changed = None if changed_ids is None else {*changed_ids, *_list_members(changed_ids, home)}
+    return [key for key in ids if changed is None or key in changed]
 
 
 def _read_last(topic: Topic | None) -> Clause | None:
@@ -65,7 +73,26 @@ def _read_last(topic: Topic | None) -> Clause | None:
 
 def _list_named(clause: Clause, topic: Topic, home: HomeWords) -> list[str]:
     named = [home.find(word.keys) | frozenset(word.entity_ids) for word in clause.words]
-    return [key for key in topic.entity_ids if named and all(key in found for found in named)]
+    ids = dict.fromkeys((*topic.entity_ids, *_list_members(topic.entity_ids, home)))
+    return [key for key in ids if named and all(key in found for found in named)]
+
+
+def _list_members(entity_ids: Iterable[str], home: HomeWords) -> list[str]:
+    """Return entities, with the members of groups in place of the groups."""
+    found: list[str] = []
+    for key in entity_ids:
+        members = home.index.list_contents(key)[0] if key.partition(".")[0] not in _NO_GROUPS else ()
+        found += sorted(members) or [key]
+    return found
+
+
+def _repeat(clause: Clause, last: Clause, ids: Sequence[str], index: HomeIndex) -> Clause | None:
+    """Return a command that was not carried out, for some of its entities."""
+    known = tuple(key for key in ids if key in index.entities)
+    if not known:
+        return None
+    word = Word(index.entities[known[0]].name, frozenset(), known)
+    return replace(last, text=clause.text, words=(word,), is_all=len(known) > 1, refer=frozenset())
 
 
 def _reverse(clause: Clause, last: Clause, ids: Sequence[str], index: HomeIndex) -> Clause | None:

@@ -62,4 +62,4 @@ def _read_dropped(situation: Situation, turn: Continuation, earlier: Sequence[To
     commands = [clause for clause in completion.complete(clauses) if completion.is_command(clause)]
     planner = Planner(then)
     ids = dict.fromkeys(key for clause in commands for key in planner.plan(clause).entity_ids)
-    return Topic("command", tuple(commands), tuple(ids)) if commands else None
+    return Topic("command", tuple(commands), tuple(ids), is_dropped=True) if commands else None

@@ -36,7 +36,14 @@ def _goes_on(sentence: Sentence, before: tuple[int, int], part: tuple[int, int])
     if names_list:  # "On" of "butter on the list" switches nothing.
         of_list |= {m.start for m in sentence.matches if m.kind == "value" and len(m.places) == 1}
     asks = any(of_list.isdisjoint(match.places) for match in own)
+    if names_list and any(m.tag == "item.add" for m in earlier) and _adds_them(sentence, part):
+        return True  # "We need bananas, put them on the list".
     return not asks and (not names_list or any(match.kind == "item" for match in earlier))
+
+
+def _adds_them(sentence: Sentence, part: tuple[int, int]) -> bool:
+    inside = {m.tag for m in sentence.matches if m.start >= part[0] and m.end <= part[1]}
+    return "item.add" in inside and not inside.isdisjoint(("refer.it", "refer.them"))
 
 
 def _names_list(sentence: Sentence, match: Match) -> bool:

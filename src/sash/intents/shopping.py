@@ -10,10 +10,12 @@ from sash.intents.list_sentences import ListSentence, read_list_sentence, read_m
 from sash.intents.parts import split_requests
 from sash.intents.situation import PlannedCall, Reply, Situation
 from sash.intents.topic import Topic
+from sash.intents.undoing import asks_to_undo
 from sash.intents.words.tokens import remove_accents, split_words
 from sash.memory.words import stem
 from sash.ports.home import UNAVAILABLE, Entity
 from sash.ports.intents import LocalCallResult
+from sash.values.continuations import Continuation
 
 MAX_NAMED = 10
 # So many earlier turns are read for the items that "it" means.
@@ -22,6 +24,7 @@ _TOOL = "call_service"
 _GET_ITEMS = "todo.get_items"
 _NEEDS_ACTION = "needs_action"
 _SERVICES = {"add": "todo.add_item", "complete": "todo.update_item", "remove": "todo.remove_item"}
+_UNDONE_BY = {"todo.add_item": "remove", "todo.remove_item": "add"}
 _VERBS = {service: verb for verb, service in _SERVICES.items()}
 
 
@@ -50,13 +53,37 @@ async def answer_list_sentence(situation: Situation) -> Reply | None:
 
 async def _read(situation: Situation) -> ListSentence | None:
     """Return what the sentence says about a list, also if it goes on: "and eggs", "take them off again"."""
+    turns = await situation.utterance.dialogue.list_recent(MAX_EARLIER)
+    if asks_to_undo(situation.sentence):
+        return _undo(situation, turns[-1]) if turns else None
     found = read_list_sentence(situation)
     if found or not any(entity_id.startswith("todo.") for entity_id in situation.focus_ids[:1]):
         return found
-    for turn in await situation.utterance.dialogue.list_recent(MAX_EARLIER):
+    for turn in turns:
         earlier = replace(situation, sentence=situation.reader.read(turn.request.message))
         found = read_list_sentence(earlier) or _go_on(earlier, found)
     return _go_on(situation, found)
+
+
+def changed_items(turn: Continuation) -> dict[str, tuple[str, ...]]:
+    """Return the items that a turn added to a list or removed from it, by the service that did it."""
+    found: dict[str, tuple[str, ...]] = {}
+    for action in turn.response.actions if turn.response else ():
+        service = str(action.arguments.get("service"))
+        if service in _UNDONE_BY and action.verified is not False:
+            item = str((action.arguments.get("data") or {}).get("item"))
+            found[service] = (*found.get(service, ()), item)
+    return found
+
+
+def _undo(situation: Situation, turn: Continuation) -> ListSentence | None:
+    """Return what takes back the change that a turn made to a list."""
+    changed = changed_items(turn)
+    lists = [key for key in situation.focus_ids[:1] if key.startswith("todo.")]
+    if len(changed) != 1 or not lists:
+        return None
+    ((service, items),) = changed.items()
+    return ListSentence(_UNDONE_BY[service], items, situation.index.entities.get(lists[0]))
 
 
 def _go_on(situation: Situation, before: ListSentence | None) -> ListSentence | None:

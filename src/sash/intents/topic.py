@@ -14,13 +14,15 @@ Kind = Literal["command", "question", "offer", "waiting", "other"]
 class Topic:
     """The clauses of a sentence, with references filled in, and the entities that they mean.
 
-    An offer has the entities to choose from: "Do you mean the kitchen radio?" has one.
+    An offer has the entities to choose from: "Do you mean the kitchen radio?" has one. `is_dropped` is True
+    for a command that waited for an approval, and was not carried out.
     """
 
     kind: Kind
     clauses: tuple[Clause, ...] = ()
     entity_ids: tuple[str, ...] = ()
     choices: tuple[str, ...] = field(default=())
+    is_dropped: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the topic as JSON values."""

@@ -24,14 +24,17 @@ class _Setting(NamedTuple):
     field: str
 
 
-_SETTINGS: Mapping[str, _Setting] = {
-    _PLAYERS: _Setting("source_list", "media_player.select_source", "source"),
-    "vacuum": _Setting("fan_speed_list", "vacuum.set_fan_speed", "fan_speed"),
-    "fan": _Setting("preset_modes", "fan.set_preset_mode", "preset_mode"),
-    "climate": _Setting("preset_modes", "climate.set_preset_mode", "preset_mode"),
-    "humidifier": _Setting("available_modes", "humidifier.set_mode", "mode"),
-    "select": _Setting("options", "select.select_option", "option"),
-    "input_select": _Setting("options", "input_select.select_option", "option"),
+_SETTINGS: Mapping[str, tuple[_Setting, ...]] = {
+    _PLAYERS: (_Setting("source_list", "media_player.select_source", "source"),),
+    "vacuum": (_Setting("fan_speed_list", "vacuum.set_fan_speed", "fan_speed"),),
+    "fan": (_Setting("preset_modes", "fan.set_preset_mode", "preset_mode"),),
+    "climate": (
+        _Setting("preset_modes", "climate.set_preset_mode", "preset_mode"),
+        _Setting("hvac_modes", "climate.set_hvac_mode", "hvac_mode"),
+    ),
+    "humidifier": (_Setting("available_modes", "humidifier.set_mode", "mode"),),
+    "select": (_Setting("options", "select.select_option", "option"),),
+    "input_select": (_Setting("options", "input_select.select_option", "option"),),
 }
 
 
@@ -55,33 +58,35 @@ def find_option(situation: Situation, clause: Clause) -> OptionChoice | None:
         return None
     said = _read_meanings(situation, clause.text)
     acts = _list_act_words(situation, clause)
-    found: dict[tuple[str, str], list[Entity]] = {}
-    lengths: dict[tuple[str, str], int] = {}
+    found: dict[tuple[_Setting, str], list[Entity]] = {}
+    lengths: dict[tuple[_Setting, str], int] = {}
     for entity in situation.index.entities.values():
-        for option in _list_options(situation, entity):
+        for setting, option in _list_options(situation, entity):
             own = _list_own_words(situation.reader.lexicon.nouns, option)
             # "Turn on the light" does not name the option "on".
             if own and said.issuperset(own) and not acts.issuperset(own):
-                found.setdefault((entity.domain, option), []).append(entity)
-                lengths[entity.domain, option] = len(own)
-    for domain, option in sorted(found, key=lambda key: -lengths[key]):
-        if entities := _choose_entities(situation, clause, option, found[domain, option]):
-            setting = _SETTINGS[domain]
+                found.setdefault((setting, option), []).append(entity)
+                lengths[setting, option] = len(own)
+    for setting, option in sorted(found, key=lambda key: -lengths[key]):
+        if entities := _choose_entities(situation, clause, option, found[setting, option]):
             return OptionChoice(option, setting.service, setting.field, tuple(entities))
     return None
 
 
-def _list_options(situation: Situation, entity: Entity) -> list[str]:
-    setting, state = _SETTINGS.get(entity.domain), situation.index.states.get(entity.id)
-    if setting is None or state is None or state.state == UNAVAILABLE:
+def _list_options(situation: Situation, entity: Entity) -> list[tuple[_Setting, str]]:
+    state = situation.index.states.get(entity.id)
+    if state is None or state.state == UNAVAILABLE:
         return []
-    return [str(option) for option in state.attributes.get(setting.attribute) or ()]
+    settings = _SETTINGS.get(entity.domain, ())
+    return [(each, str(option)) for each in settings for option in state.attributes.get(each.attribute) or ()]
 
 
 def _read_meanings(situation: Situation, text: str) -> frozenset[str]:
     """Return the words of a command, and the English words for those that usually name options."""
-    found = situation.reader.lexicon.finder.find_all(split_words(text))
-    return frozenset((*split_words(text), *(match.value for match in found if match.kind == "option")))
+    words, lexicon = split_words(text), situation.reader.lexicon
+    found = lexicon.finder.find_all(words)
+    digits = (f"{lexicon.numbers[word]:g}" for word in words if word in lexicon.numbers)
+    return frozenset((*words, *digits, *(match.value for match in found if match.kind == "option")))
 
 
 def _list_act_words(situation: Situation, clause: Clause) -> frozenset[str]:

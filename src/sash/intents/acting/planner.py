@@ -161,6 +161,8 @@ class Planner:
 
     def _plan_nameless(self, clause: Clause, act: Act) -> Plan:
         """Plan a command that names no thing: "louder" means the player that plays."""
+        if clause.is_all and clause.do == ("off",) and not clause.refer:
+            return self._plan_everything(clause, act)  # "All off".
         domains = [domain for do in clause.do for domain in DEFAULT_DOMAINS.get(do, ())]
         is_house = self._names_house(clause)
         if act.amount.unit == "degrees" or (is_house and is_room_warmth(act)):

@@ -415,6 +415,7 @@ _BY_DOMAIN: Mapping[str, Callable[[Act, State], Choice]] = {
             "start": "turn_on",
             "run": "turn_on",
             "play": "turn_on",
+            "press": "turn_on",  # "Trigger good night".
         }
     ),
     "siren": _choose_switch,

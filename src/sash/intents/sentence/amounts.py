@@ -36,7 +36,8 @@ def read_amount(
     for number in numbers:
         if not time.places.isdisjoint(range(number.start, number.end)) or number.start in in_phrases:
             continue
-        unit = next((m for m in inside if m.kind == "unit" and m.start == number.end), None)
+        units = [m for m in inside if m.kind == "unit" and m.start == number.end]
+        unit = max(units, key=lambda match: len(match.places), default=None)
         if unit is None and not _is_plain_number(sentence, number):
             continue
         if unit is None and _counts_things(number, inside):

@@ -129,9 +129,12 @@ class ClauseReader:
         """Return whether a greeting stands before a comma or a request: "morning, lights on please"."""
         if match.tag not in ("talk.good_morning", "talk.good_evening") or match.start > 0:
             return False
-        following = self._words[match.end] if match.end < len(self._words) else ""
+        end = match.end
+        while end < len(self._words) and self._words[end] == "sash":
+            end += 1
+        following = self._words[end] if end < len(self._words) else ""
         return following == "," or any(
-            m.tag in ("mood.polite", "filler") and m.start == match.end and len(m.places) > 1
+            m.tag in ("mood.polite", "filler") and m.start == end and len(m.places) > 1
             for m in self._sentence.matches
         )
 
@@ -376,6 +379,10 @@ class ClauseReader:
             values["ask"] = asks = ["is"]  # "Anna ya se ha ido" asks, as nobody is sent away.
         if set(acts) == {"put"} and amount == NO_AMOUNT and _SWITCHED.issuperset(values):
             do = _switch_on(words)
+        is_no_more = any(match.tag == "not.more" and match.start == start for match in chosen)
+        if is_no_more and not (acts or asks) and _switch_on(words):
+            do = ("off",)  # "No more music", but not "there is no more music".
+            del values["not"]
         is_instead = any(match.tag == "except.instead" for match in chosen[:1])
         keeps, is_negated = "keep" in values and amount.is_empty, "not" in values or is_instead
         if keeps and is_negated:

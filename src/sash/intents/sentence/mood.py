@@ -149,7 +149,10 @@ class _Mood:
     def _has_told_thing(self, start: int, end: int) -> bool:
         """Return whether a part reports about a thing: "the TV paused"."""
         first = self._find_first(start, end)
+        depends = self._begins(("link",), start, end)
         for told in self._find(("told",), start, end):
+            if depends and self._find_acts(told.end, end):
+                continue  # "When the window is opened turn the heating off".
             before = range(first, told.start)
             acts = [m for m in self._find_acts(start, told.start) if self._things.isdisjoint(m.places)]
             is_named = any(self._is_in_name(place) for place in before)
@@ -200,6 +203,9 @@ class _Mood:
     def _has_verb_after(self, place: int, end: int, acts: list[Match], *, depends: bool) -> bool:
         """Return whether a verb follows a subject, perhaps after an auxiliary verb."""
         auxiliary = {p for m in self._find(("auxiliary",), place, end) for p in m.places}
+        # "He quickly turned on the light".
+        adverbs = self._reader.lexicon.adverb_endings
+        auxiliary |= {n for n in range(place, end) if adverbs and self._words[n].endswith(adverbs)}
         first = next((n for n in range(place, end) if n not in auxiliary), end)
         acts = [m for m in acts if m.start not in auxiliary and m.value not in _FEELINGS]
         verbs = self._find(("verb", "told"), first, end)

@@ -16,6 +16,7 @@ from sash.intents.words.tokens import Token, remove_accents, split_tokens, write
 from sash.ports.home import ENTITY_ID_PATTERN
 
 MIN_PART_CHARS = 3
+MIN_ADVERB_CHARS = 6
 _LINKS = ("", "s", "n", "en", "es")
 # Languages that write compounds as one word.
 _COMPOUNDING = ("de", "nl")
@@ -59,6 +60,7 @@ class SentenceReader:
                 f"{text[: first.start].rstrip(' ,')} {text[last.end :].lstrip()}", corrects=corrects
             )
         found += self._find_which(words, found)
+        found += self._find_adverbs(words)
         matches = [*found, *self._find_around_inserts(words), *self._find_names(words)]
         return Sentence(text, tuple(tokens), tuple(words), tuple(matches), is_corrected)
 
@@ -174,6 +176,15 @@ class SentenceReader:
         inside = set(relative.places)
         acts = (m for m in found if m.kind == "do" and m.value not in SETTING)
         return relative if any(inside.isdisjoint(match.places) for match in acts) else None
+
+    def _find_adverbs(self, words: Sequence[str]) -> list[Match]:
+        """Return unknown words that only say how something is done: "immediately"."""
+        endings = self.lexicon.adverb_endings
+        return [
+            make_match("soft", [place])
+            for place, word in enumerate(words)
+            if len(word) >= MIN_ADVERB_CHARS and word.endswith(endings) and self._find_known(word) is None
+        ]
 
     def _find_which(self, words: Sequence[str], found: Sequence[Match]) -> list[Match]:
         """Return the word that asks "which" only at the start: "che luci sono accese?"."""

@@ -30,6 +30,8 @@ _REQUESTS = frozenset({"do", "item", "later", "amount", "colour"})
 _ENDING = frozenset(
     {"off", "close", "lock", "stop", "pause", "mute", "dock", "down", "darker", "quieter", "colder"}
 )
+# After these a part belongs to the words before it.
+_DEPENDING = frozenset({"ask", "condition", "later", "memory", "self"})
 _POLITE = frozenset({"filler", "soft", "talk", "join", "remark"})
 
 
@@ -101,6 +103,7 @@ def _split(sentence: Sentence) -> list[tuple[int, int]]:
     A remark also ends at a word such as "and" before something that is no remark.
     """
     links = {m.start for m in sentence.matches if m.tag == "remark.link" and m.start > 0}
+    links |= _find_breaks(sentence)
     thanks = {p for m in sentence.matches if m.tag == "remark.thanks" for p in range(m.start, m.end)}
     joins = {m.start: m.end for m in sentence.matches if m.kind == "join"}
     parts: list[tuple[int, int]] = []
@@ -119,6 +122,22 @@ def _split(sentence: Sentence) -> list[tuple[int, int]]:
             start = joins[place]
     parts.append((start, len(sentence.words)))
     return [(start, end) for start, end in parts if start < end]
+
+
+def _find_breaks(sentence: Sentence) -> set[int]:
+    """Return where a person begins to tell something after a request, without a sign between them.
+
+    "Lights off we are leaving", but not "when we are leaving" or "in the room we are in".
+    """
+    found = set()
+    for match in sentence.find("break"):
+        before = [m for m in sentence.matches if m.end <= match.start]
+        depends = any(m.kind in _DEPENDING or m.tag == "mood.link" for m in before)
+        leads = any(m.end == match.start and m.kind in ("time", "value", "room") for m in before)
+        is_request = _requests(sentence, 0, match.start)
+        if match.start > 0 and is_request and not depends and not leads:
+            found.add(match.start)
+    return found
 
 
 def _ends_sentence(sentence: Sentence, place: int) -> bool:

@@ -25,7 +25,8 @@ def read_new_time(
     After a timer for ten minutes, or "in ten minutes", "make it 15" means minutes. `said_s` is the duration
     that the user named before.
     """
-    is_change = clause.has_make or "correct" in clause.refer or clause.is_fragment
+    is_corrected = clause.is_negated and "," in clause.text  # "Not ten, twenty".
+    is_change = clause.has_make or "correct" in clause.refer or clause.is_fragment or is_corrected
     if clause.words or clause.do or clause.ask or clause.is_question or not is_change:
         return None
     time = clause.time

@@ -59,6 +59,8 @@ class Promises:
         is_about_days = (
             self._sentence.find("calendar") and self._registration.read(0, len(self._sentence.words)).time.day
         )
+        if self._asks_to_repeat():
+            return self._registration.ask_for("later.not_repeated")
         if ("list" in self._later and not is_about_days) or self._asks_for_reminders():
             return await self._waiting_list.describe()
         if reply := await self._timer_changes.reply(last):
@@ -72,6 +74,15 @@ class Promises:
         ):
             return reply
         return self._reminders.reply() or self._conditions.reply()
+
+    def _asks_to_repeat(self) -> bool:
+        """Return whether a thing is wished for again and again: "coffee every morning at seven"."""
+        if is_question(self._situation.sentence.text, self._writer.language) or self._sentence.find("ask"):
+            return False
+        clauses = self._situation.reader.read_clauses(self._sentence)
+        return any(
+            clause.time.is_repeated and clause.words and (clause.has_make or clause.do) for clause in clauses
+        )
 
     def refuse_to_cancel(self) -> Reply | None:
         """Return that nothing waits, to a sentence that only asks to forget something; None for others."""

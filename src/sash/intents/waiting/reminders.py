@@ -1,15 +1,20 @@
 """Timers and reminders: "set a timer for ten minutes", "remind me at seven", "wake me"."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sash.intents.sentence.clause import Clause
 from sash.intents.sentence.moments import find_moment
+from sash.intents.sentence.time_words import NO_TIME
 from sash.intents.situation import Reply, Situation
 from sash.intents.waiting.conditions import Conditions
 from sash.intents.waiting.registration import Registration, Task
 from sash.intents.waiting.summaries import EDGE_KINDS, LINKING_KINDS
 from sash.intents.waiting.triggers import Trigger
 
+# Things that wake a person.
+_WAKES = frozenset({"kind.light", "kind.radio", "kind.media", "kind.speaker", "kind.blind"})
+_WAKING_DOMAINS = frozenset({"light", "media_player", "cover", "scene"})
 _ARM_MODES = frozenset({"arm_home", "arm_away", "arm_night"})
 
 
@@ -72,10 +77,21 @@ class Reminders:
             if key == "remind":
                 return self._registration.register(Task(what or say, say=say), Trigger(at=at))
             summary = self._writer.phrase("later.wake")
-            clauses = self._registration.read_commands(match.end, total)
+            clauses = self._registration.read_commands(match.end, total) or self._wake_with(match.end, total)
             summary = f"{summary}, {what}" if clauses else summary
             return self._registration.register(Task(summary, clauses, say), Trigger(at=at))
         return None
+
+    def _wake_with(self, start: int, end: int) -> tuple[Clause, ...]:
+        """Return the command to turn on what the user wants to be woken with: "with the bedroom light"."""
+        clause = self._registration.read(start, end)
+        is_wakeful = any(not _WAKES.isdisjoint(word.keys) for word in clause.words) or any(
+            key.partition(".")[0] in _WAKING_DOMAINS for word in clause.words for key in word.entity_ids
+        )
+        if not is_wakeful or clause.is_negated or clause.unknown or clause.properties:
+            return ()
+        act = "open" if any("kind.blind" in word.keys for word in clause.words) else "on"
+        return (replace(clause, do=(act,), time=NO_TIME, is_question=False),)
 
     def _arms_alarm(self, at: datetime | None) -> bool:
         """Return whether "set the alarm" means the alarm of the home: there is no time, or a mode."""

@@ -39,6 +39,8 @@ class Lexicon:
         # Words for states, which are no orders.
         self.participles = frozenset(data.pop("participle", {}).get("words", ()))
         self.articles = frozenset(data.pop("article", {}).get("words", ()))
+        # Unknown words with such an ending only say how something is done: "immediately".
+        self.adverb_endings = tuple(data.pop("adverb", {}).get("endings", ()))
         # "Please" and the like may stand inside a phrase: "what did you just say again?"
         self.inserts = PhraseFinder(("insert", each) for each in data.pop("insert", {}).get("words", ()))
         # A command needs no "that are on": it does nothing to other things.
