@@ -1,10 +1,12 @@
 """Answers a question about the past."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from sash.errors import HomeError
 from sash.intents.missing_words import find_place
+from sash.intents.past.absence import BETWEEN, find_absence
 from sash.intents.past.causes import ChangeCause, describe_action, find_cause
 from sash.intents.past.happenings import answer_happenings
 from sash.intents.past.measured_answer import answer_consumption, answer_number
@@ -34,8 +36,13 @@ async def answer_past(situation: Situation, question: PastQuestion) -> Reply | N
     needed = "get_logbook" if question.ask == "happened" else "get_history"
     if question.ask not in ("future", "unrecorded") and needed not in situation.utterance.tools:
         return None
-    words = SpanWords(situation.writer, situation.now, question.span, question.time)
     try:
+        if situation.sentence.find("absence"):
+            absence = await find_absence(situation)
+            if absence is None:
+                return Reply(situation.writer.say("past.no_absence"))
+            question = replace(question, span=absence, time=BETWEEN)
+        words = SpanWords(situation.writer, situation.now, question.span, question.time)
         text = await _answer(situation, question, words)
     except HomeError:
         return Reply(situation.writer.say("past.unreadable"))

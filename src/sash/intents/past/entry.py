@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from sash.intents.past.answer import answer_past, explain_last_action
 from sash.intents.past.asked_states import find_asked_state
@@ -21,6 +22,9 @@ from sash.ports.home import Entity
 _STATELESS = frozenset({"happen", "used", "broken"})
 # "Quando ha fatto l'ultimo giro Robby?" does not ask whether something is done.
 _TIME_ASKS = frozenset({"when", "how_long", "how_often"})
+_RULE_DOMAINS = frozenset({"automation", "script"})
+_RUNS = frozenset({"run", "on", "start", "happen", "used", "detected", "press"})
+_EXTREMES = frozenset({"highest", "lowest"})
 _RULES = frozenset({"kind.automation", "kind.script"})
 # Changes that a person or an automation causes.
 _CHANGES = frozenset({"on", "off", "open", "close", "lock", "unlock", "start", "stop", "arm", "disarm"})
@@ -42,13 +46,15 @@ async def answer_about_past(situation: Situation, clause: Clause) -> Reply | Non
         return await explain_problem(situation, clause, named)  # "The leak sensor doesn't work".
     if "why" in clause.ask:
         return await answer_why(situation, clause, find_named_entities(situation, clause))
-    clause = _ask_for_rule(clause)
+    clause = _leave_out_day(_ask_for_rule(clause))
     entities = find_named_entities(situation, clause)
+    clause = _ask_what_happened(clause, entities)
     if _asks_for_cause(situation, clause, entities):
         clause = replace(clause, ask=("who", *(ask for ask in clause.ask if ask != "what")))
     if _asks_if_sash_did(situation, clause):
         return await _say_own_action(situation, clause, entities)
-    compared = await answer_comparison(situation, clause, entities)
+    compared = _answer_last_run(situation, clause, entities)
+    compared = compared or await answer_comparison(situation, clause, entities)
     if compared := compared or await answer_trend(situation, clause, entities):
         return compared
     question = read_past_question(situation, clause, entities)
@@ -73,7 +79,8 @@ def _is_about_sash(situation: Situation, clause: Clause) -> bool:
     # "Why not" in "¿por qué no funciona el sensor?" is about the sensor.
     if situation.sentence.find("price"):
         about_sash -= {"which_model"}
-    if _TIME_ASKS.intersection(clause.ask) or not clause.time.is_empty:
+    is_timed = not clause.time.is_empty or bool(situation.sentence.find("absence"))
+    if _TIME_ASKS.intersection(clause.ask) or is_timed:
         about_sash -= {"did_it_work"}
     is_compared = any(match.value in ("before", "usual") for match in situation.sentence.find("compare"))
     return bool(about_sash - {"why_not"} and not is_compared) or bool(
@@ -121,6 +128,53 @@ def _ask_for_rule(clause: Clause) -> Clause:
     if not (has_rule and is_past and clause.is_question and _CHANGES.intersection(clause.do)):
         return clause
     return replace(clause, ask=("who",), words=things)
+
+
+def _ask_what_happened(clause: Clause, entities: Sequence[Entity]) -> Clause:
+    """Return "what did the heating do today?" as the question what happened to it.
+
+    Other clauses are returned as they are.
+    """
+    is_asked = clause.ask[:1] == ("what",) and clause.do == ("run",) and clause.tense == "past"
+    return replace(clause, do=("happen",)) if is_asked and entities else clause
+
+
+def _leave_out_day(clause: Clause) -> Clause:
+    """Return "which day was the warmest?" as the question for the warmest time.
+
+    Other clauses are returned as they are.
+    """
+    if _EXTREMES.isdisjoint(clause.ask) or "date" not in clause.properties:
+        return clause
+    words = tuple(word for word in clause.words if "property.date" not in word.keys)
+    properties = tuple(name for name in clause.properties if name != "date")
+    return replace(clause, words=words, properties=properties)
+
+
+def _answer_last_run(situation: Situation, clause: Clause, entities: Sequence[Entity]) -> Reply | None:
+    """Return when an automation or a script last ran; None for other questions."""
+    rules = [entity for entity in entities if entity.domain in _RULE_DOMAINS]
+    is_asked = not {"when", "last"}.isdisjoint(clause.ask) and _RUNS.issuperset(clause.do)
+    if not rules or len(rules) < len(entities) or not is_asked or "why" in clause.ask:
+        return None
+    state = situation.index.states.get(rules[0].id)
+    last = parse_time(state.attributes.get("last_triggered")) if state else None
+    name, writer = situation.writer.name(rules[0]), situation.writer
+    topic = {"entity_ids": [rules[0].id]}
+    if last is None:
+        return Reply(writer.say("past.no_run", name=name), topic=topic)
+    moment = writer.moment(last.astimezone(situation.now.tzinfo), situation.now)
+    return Reply(writer.say("past.last_run", name=name, moment=moment), topic=topic)
+
+
+def parse_time(value: object) -> datetime | None:
+    """Return a time that a home wrote, or None for anything else."""
+    if isinstance(value, datetime):
+        return value
+    try:
+        return datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
 
 
 def _asks_for_cause(situation: Situation, clause: Clause, entities: tuple[Entity, ...]) -> bool:

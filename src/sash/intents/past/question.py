@@ -179,7 +179,13 @@ class _Reader:
             return True
         is_anybody = self._asks_for_people()
         is_gone = not {"available", "unavailable"}.isdisjoint(clause.properties)
+        if "how_long" in asks and not clause.properties and self._asks_for_present_state():
+            return True
         return bool(asks & {"how_long", "last"} and (clause.do or is_anybody or is_gone))
+
+    def _asks_for_present_state(self) -> bool:
+        """Return whether a question names one thing with a state, and no state: "since when?"."""
+        return not self._clause.do and len(self._entities) == 1 and self._entities[0].domain == "person"
 
     def _is_over(self) -> bool:
         """Return whether the time that is asked for is over."""
@@ -241,6 +247,9 @@ class _Reader:
             home = choose_targets(self._situation, ("home",), people)
             return self._make("where", tuple(Target(*each) for each in home), is_today=True)
         acts = self._choose_acts()
+        if not acts and "how_long" in self._asks and self._asks_for_present_state():
+            is_home = self._situation.index.get_state(self._entities[0].id) == "home"
+            acts = ("home",) if is_home else ("away",)
         entities = self._entities or self._list_meant(acts)
         if not entities and any(
             word.has("kind") and not word.keys & _WHOLE_HOME for word in self._clause.words
