@@ -90,7 +90,7 @@ def _find_meaning(situation: Situation) -> str | None:
     """Return what the sentence asks, if all its words belong to such a question."""
     sentence = situation.sentence
     found = next((match for match in sentence.find("self")), None)
-    if found is None or found.value not in _MEANINGS:
+    if found is None or found.value not in _MEANINGS or sentence.find("absence"):
         return None
     if found.value == "why_not" and any(match.tag == "do.broken" for match in sentence.matches):
         return None  # "Why does the sensor not work?" is no question about Sash.

@@ -175,6 +175,8 @@ def _is_question(sentence: Sentence) -> bool:
     """Return whether a sentence begins with a question word, or has a question mark."""
     if "?" in sentence.words:
         return True
+    if any(match.tag == "mood.speaker" and match.start == 0 for match in sentence.matches):
+        return False  # "We have two cats".
     asks = [match.start for match in sentence.matches if match.kind in ("ask", "self")]
     before = {p for m in sentence.matches if m.kind in ("filler", "join", "talk") for p in m.places}
     return any(before.issuperset(range(start)) for start in asks)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from sash.intents.asking.answers import Answers
+from sash.intents.question_detection import asks_ability
 from sash.intents.sentence.clause import Clause, Word
 from sash.intents.situation import Reply
 from sash.intents.targets import list_matching
@@ -46,10 +47,15 @@ class AbilityAnswers(Answers):
 
     def answer(self, clause: Clause) -> Reply | None:
         """Return what a thing can do, what it is for, or which scenes there are; None for other questions."""
-        words = [word for word in clause.words if word.is_known]
+        words = [
+            word for word in clause.words if word.is_known and (word.entity_ids or not word.has("property"))
+        ]
         if not words:
             return None
-        asked = {match.value for match in self._situation.sentence.find("about")}
+        sentence = self._situation.sentence
+        asked = {match.value for match in sentence.find("about")}
+        if asks_ability(sentence.text, self._writer.language):
+            asked.add("ability")
         if not clause.do and _LISTING.intersection(clause.ask) and _are_kinds(words):
             return self._list(words, clause)
         if not asked:

@@ -75,7 +75,8 @@ class PresentAnswers(Answers):
         """
         clauses = self._situation.reader.read_clauses(self._situation.sentence)
         clause = clauses[0] if len(clauses) == 1 else None
-        is_refused = guess is None or (guess.is_guess and not guess.calls and guess.topic is None)
+        is_offer = guess is not None and guess.topic is not None and guess.topic["kind"] == "offer"
+        is_refused = guess is None or (guess.is_guess and not guess.calls and not is_offer)
         if clause is None or not is_refused or not clause.is_question or not _asks_for_now(clause):
             return None
         known = [
@@ -87,7 +88,11 @@ class PresentAnswers(Answers):
         found = list_matching(known, lambda entity: True, self._situation.words)
         exact = {key for word in known for key in word.entity_ids}
         found = [entity for entity in found if entity.id in exact] or found
-        found = [entity for entity in found if self._index.get_state(entity.id) not in NO_STATE]
+        found = [
+            entity
+            for entity in found
+            if entity.domain != "person" and self._index.get_state(entity.id) not in NO_STATE
+        ]
         if not 0 < len(found) <= MAX_DESCRIBED:
             return None
         states = self._say_states(found)

@@ -125,6 +125,9 @@ def _ask_for_rule(clause: Clause) -> Clause:
     things = tuple(word for word in clause.words if not word.keys & _RULES or word.entity_ids)
     has_rule = 0 < len(things) < len(clause.words)
     is_past = clause.tense == "past" or not clause.time.is_empty or "which" in clause.ask
+    # "When did the automation Evening lights last run?" names the rule itself.
+    if any(key.partition(".")[0] in _RULE_DOMAINS for word in things for key in word.entity_ids):
+        return clause
     if not (has_rule and is_past and clause.is_question and _CHANGES.intersection(clause.do)):
         return clause
     return replace(clause, ask=("who",), words=things)
@@ -136,7 +139,9 @@ def _ask_what_happened(clause: Clause, entities: Sequence[Entity]) -> Clause:
     Other clauses are returned as they are.
     """
     is_asked = clause.ask[:1] == ("what",) and clause.do == ("run",) and clause.tense == "past"
-    return replace(clause, do=("happen",)) if is_asked and entities else clause
+    # A robot runs while it cleans.
+    has_state = any(find_asked_state("run", entity.domain, "") is not None for entity in entities)
+    return replace(clause, do=("happen",)) if is_asked and entities and not has_state else clause
 
 
 def _leave_out_day(clause: Clause) -> Clause:
@@ -144,7 +149,11 @@ def _leave_out_day(clause: Clause) -> Clause:
 
     Other clauses are returned as they are.
     """
-    if _EXTREMES.isdisjoint(clause.ask) or "date" not in clause.properties:
+    if _EXTREMES.isdisjoint(clause.ask):
+        return clause
+    if "energy" in clause.properties and not clause.do:
+        clause = replace(clause, properties=("power",))  # "What was our peak usage?"
+    if "date" not in clause.properties:
         return clause
     words = tuple(word for word in clause.words if "property.date" not in word.keys)
     properties = tuple(name for name in clause.properties if name != "date")
