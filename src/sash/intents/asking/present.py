@@ -49,7 +49,7 @@ class PresentAnswers(Answers):
             return reply
         if "charging" not in clause.do and (batteries := self._values.answer_batteries(clause)):
             return batteries
-        if "rooms" in clause.ask:
+        if "rooms" in clause.ask and not (clause.do and clause.words):
             return self._list_rooms()
         if "labelled" in clause.ask or "devices" in clause.ask:
             return self._list_things(clause)

@@ -29,7 +29,7 @@ class StateAnswers(Answers):
             return Reply(say_missing(self._situation, clause.text), is_guess=True)
         if (lacking := self._lack_sensors(condition)) is not None:
             return lacking
-        is_list = bool(set(clause.ask) & {"which", "what", "how_many"})
+        is_list = bool(set(clause.ask) & {"which", "what", "how_many", "rooms"})
         is_open = is_list or clause.is_all or clause.is_any or clause.is_everything
         is_open = is_open or condition.name in ASKS_FOR_ANY
         if not words and not is_open:

@@ -76,11 +76,12 @@ def answer_price(situation: Situation, last: Topic | None) -> Reply | None:
 def _is_about_sash(situation: Situation, clause: Clause) -> bool:
     """Return whether a question is about what Sash did, and not about the home."""
     about_sash = {match.value for match in situation.sentence.find("self")}
+    if situation.sentence.find("absence"):
+        return False  # "Did anything happen while I was out?"
     # "Why not" in "¿por qué no funciona el sensor?" is about the sensor.
     if situation.sentence.find("price"):
         about_sash -= {"which_model"}
-    is_timed = not clause.time.is_empty or bool(situation.sentence.find("absence"))
-    if _TIME_ASKS.intersection(clause.ask) or is_timed:
+    if _TIME_ASKS.intersection(clause.ask) or not clause.time.is_empty:
         about_sash -= {"did_it_work"}
     is_compared = any(match.value in ("before", "usual") for match in situation.sentence.find("compare"))
     return bool(about_sash - {"why_not"} and not is_compared) or bool(
@@ -89,9 +90,16 @@ def _is_about_sash(situation: Situation, clause: Clause) -> bool:
 
 
 def _asks_if_all_are_gone(situation: Situation, clause: Clause) -> bool:
-    """Return whether a question in the past tense asks who is at home now: "has everyone left?"."""
-    is_whole = bool(situation.sentence.find("everybody")) and not _PRESENCE.isdisjoint(clause.do)
-    return is_whole and set(clause.ask) <= {"is"} and clause.time.is_empty
+    """Return whether a question in the past tense asks who is at home now: "has Anna left?"."""
+    named = find_named_entities(situation, clause)
+    is_person = bool(named) and all(entity.domain == "person" for entity in named)
+    is_whole = bool(situation.sentence.find("everybody")) or is_person
+    return (
+        is_whole
+        and not _PRESENCE.isdisjoint(clause.do)
+        and set(clause.ask) <= {"is"}
+        and clause.time.is_empty
+    )
 
 
 def _asks_if_sash_did(situation: Situation, clause: Clause) -> bool:

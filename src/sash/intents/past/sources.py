@@ -107,6 +107,8 @@ def choose_sensors(situation: Situation, clause: Clause, entities: Sequence[Enti
         inside = situation.words.find(frozenset().union(*places))
         return [e for e in measuring if e.id in inside]
     outside = situation.words.find(_OUTSIDE)
+    if any("kind.room" in word.keys for word in clause.words):
+        return [e for e in measuring if e.id not in outside and e.area_id]
     return [e for e in measuring if e.id in outside] or measuring
 
 
