@@ -56,6 +56,10 @@ class AbilityAnswers(Answers):
         asked = {match.value for match in sentence.find("about")}
         if asks_ability(sentence.text, self._writer.language):
             asked.add("ability")
+        if _LISTING.intersection(clause.ask) and clause.do == ("darker",):
+            return self._list_dimmable(words)
+        if _LISTING.intersection(clause.ask) and (rules := self._list_rules_of(words)):
+            return rules
         if not clause.do and _LISTING.intersection(clause.ask) and _are_kinds(words):
             return self._list(words, clause)
         if not asked:
@@ -70,6 +74,29 @@ class AbilityAnswers(Answers):
         if "ability" not in asked or not found:
             return None
         return self._say_able((able or composed)[:MAX_NAMED], found)
+
+    def _list_dimmable(self, words: Sequence[Word]) -> Reply | None:
+        """Return the lights that can be dimmed."""
+        lights = list_matching(words, lambda entity: entity.domain == "light", self._situation.words)
+        found = [each for each in lights if "dim" in _list_acts(each, self._index.states.get(each.id))]
+        if not found:
+            return None
+        return self._reply(self._writer.say("state.there_are", names=self._writer.names(found)), found)
+
+    def _list_rules_of(self, words: Sequence[Word]) -> Reply | None:
+        """Return the automations or scenes that use a thing: "which automation switches the lamp on?"."""
+        kinds = frozenset().union(*(word.keys & _COMPOSED_KINDS for word in words if not word.entity_ids))
+        ids = {key for word in words for key in word.entity_ids}
+        if not kinds or not ids or any(key.partition(".")[0] in COMPOSED for key in ids):
+            return None
+        found = [
+            entity
+            for entity in self._index.entities.values()
+            if f"kind.{entity.domain}" in kinds and ids & self._index.list_contents(entity.id)[0]
+        ]
+        if not found:
+            return None
+        return self._reply(self._writer.say("state.there_are", names=self._writer.names(found)), found)
 
     def _list(self, words: Sequence[Word], clause: Clause) -> Reply | None:
         found = list_matching(words, lambda entity: entity.domain in COMPOSED, self._situation.words)

@@ -23,6 +23,7 @@ _STATELESS = frozenset({"happen", "used", "broken"})
 # "Quando ha fatto l'ultimo giro Robby?" does not ask whether something is done.
 _TIME_ASKS = frozenset({"when", "how_long", "how_often"})
 _RULE_DOMAINS = frozenset({"automation", "script"})
+MAX_RULES = 4
 _RUNS = frozenset({"run", "on", "start", "happen", "used", "detected", "press"})
 _EXTREMES = frozenset({"highest", "lowest"})
 _RULES = frozenset({"kind.automation", "kind.script"})
@@ -39,6 +40,7 @@ async def answer_about_past(situation: Situation, clause: Clause) -> Reply | Non
     """Return the answer to a question about the past, or for a reason; None for other clauses."""
     if _is_about_sash(situation, clause) or _asks_if_all_are_gone(situation, clause):
         return None
+    clause = _ask_since_when(clause)
     if problems := await answer_problems(situation, clause, find_named_entities(situation, clause)):
         return problems
     named = find_named_entities(situation, clause)
@@ -60,7 +62,9 @@ async def answer_about_past(situation: Situation, clause: Clause) -> Reply | Non
     question = read_past_question(situation, clause, entities)
     if "who" in clause.ask and (question is None or question.ask == "unrecorded"):
         return await explain_last_action(situation, entities) or await _answer(situation, question)
-    if question is None and situation.sentence.find("price") and METERED.intersection(clause.properties):
+    is_extreme = not clause.properties and not _EXTREMES.isdisjoint(clause.ask)
+    is_metered = bool(METERED.intersection(clause.properties)) and question is None
+    if situation.sentence.find("price") and (is_metered or is_extreme):
         return Reply(situation.writer.say("past.no_price"))
     return await _answer(situation, question)
 
@@ -152,6 +156,12 @@ def _ask_what_happened(clause: Clause, entities: Sequence[Entity]) -> Clause:
     return replace(clause, do=("happen",)) if is_asked and entities and not has_state else clause
 
 
+def _ask_since_when(clause: Clause) -> Clause:
+    """Return "since when?" after a problem as the question since when the thing does not work."""
+    is_asked = "errors" in clause.properties and not _TIME_ASKS.isdisjoint(clause.ask)
+    return replace(clause, do=("broken",), properties=()) if is_asked else clause
+
+
 def _leave_out_day(clause: Clause) -> Clause:
     """Return "which day was the warmest?" as the question for the warmest time.
 
@@ -171,17 +181,21 @@ def _leave_out_day(clause: Clause) -> Clause:
 def _answer_last_run(situation: Situation, clause: Clause, entities: Sequence[Entity]) -> Reply | None:
     """Return when an automation or a script last ran; None for other questions."""
     rules = [entity for entity in entities if entity.domain in _RULE_DOMAINS]
-    is_asked = not {"when", "last"}.isdisjoint(clause.ask) and _RUNS.issuperset(clause.do)
+    does = clause.ask[:1] == ("what",) and clause.do == ("run",) and clause.tense == "past"
+    is_asked = does or (not {"when", "last"}.isdisjoint(clause.ask) and _RUNS.issuperset(clause.do))
     if not rules or len(rules) < len(entities) or not is_asked or "why" in clause.ask:
         return None
-    state = situation.index.states.get(rules[0].id)
+    told = [_say_last_run(situation, rule) for rule in rules[:MAX_RULES]]
+    return Reply(" ".join(told), topic={"entity_ids": [rule.id for rule in rules[:MAX_RULES]]})
+
+
+def _say_last_run(situation: Situation, rule: Entity) -> str:
+    state, writer = situation.index.states.get(rule.id), situation.writer
     last = parse_time(state.attributes.get("last_triggered")) if state else None
-    name, writer = situation.writer.name(rules[0]), situation.writer
-    topic = {"entity_ids": [rules[0].id]}
     if last is None:
-        return Reply(writer.say("past.no_run", name=name), topic=topic)
+        return writer.say("past.no_run", name=writer.name(rule))
     moment = writer.moment(last.astimezone(situation.now.tzinfo), situation.now)
-    return Reply(writer.say("past.last_run", name=name, moment=moment), topic=topic)
+    return writer.say("past.last_run", name=writer.name(rule), moment=moment)
 
 
 def parse_time(value: object) -> datetime | None:

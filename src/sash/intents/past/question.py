@@ -62,6 +62,7 @@ _MEASURING = frozenset(
 _ABOUT_NOW = frozenset({"left_so", "forgot"})
 # The states in which a person may have left a thing.
 _LEFT_STATES = frozenset({"on", "off", "close", "lock", "arm"})
+_PRESENT_ASKS = frozenset({"is", "what", "how", "how_much", "how_many", "which"})
 _PLAIN_ASKS = frozenset({"is"})
 _DOERS = frozenset({"mood.speaker", "mood.report", "remark.subject"})
 # The future of these is known, or another part answers it.
@@ -126,6 +127,8 @@ class _Reader:
         clause = self._clause
         if clause.time.is_repeated or not (clause.is_question or self._asks or self._names_measure()):
             return None
+        if "battery" in clause.properties and self._span is None and self._asks <= _PRESENT_ASKS:
+            return None  # "How much battery has Robby got left?"
         if clause.tense == "future" or clause.time.day in _DAYS_AHEAD:
             return self._read_future()
         is_measured = self._asks.intersection(_EXTREMES) or _MEASURED.intersection(clause.properties)
@@ -193,7 +196,8 @@ class _Reader:
 
     def _read_future(self) -> PastQuestion | None:
         known = {entity.domain for entity in self._entities} & _FORESEEN
-        is_asked = bool(self._asks & {"when", "is", "how_long"} and self._clause.do and self._entities)
+        is_about = bool(self._clause.do) or (bool(self._clause.properties) and "when" in self._asks)
+        is_asked = bool(self._asks & {"when", "is", "how_long"} and is_about and self._entities)
         is_time_ahead = not self._clause.time.is_empty and self._span is None
         if not is_asked or known or not (is_time_ahead or "when" in self._asks):
             return None

@@ -96,6 +96,9 @@ def choose_sensors(situation: Situation, clause: Clause, entities: Sequence[Enti
             return warmth or numeric
         name = "temperature"
     measuring = [e for e in situation.index.entities.values() if _measures(situation, e, name)]
+    if any("kind.room" in word.keys for word in clause.words):
+        outdoors = situation.words.find(_OUTSIDE)
+        return [e for e in measuring if e.id not in outdoors and e.area_id]
     named = {entity.id for entity in entities}
     areas = {entity.area_id for entity in entities if entity.area_id}
     if found := [e for e in measuring if e.id in named]:
@@ -107,8 +110,6 @@ def choose_sensors(situation: Situation, clause: Clause, entities: Sequence[Enti
         inside = situation.words.find(frozenset().union(*places))
         return [e for e in measuring if e.id in inside]
     outside = situation.words.find(_OUTSIDE)
-    if any("kind.room" in word.keys for word in clause.words):
-        return [e for e in measuring if e.id not in outside and e.area_id]
     return [e for e in measuring if e.id in outside] or measuring
 
 
