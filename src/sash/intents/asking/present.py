@@ -75,7 +75,7 @@ class PresentAnswers(Answers):
         """
         clauses = self._situation.reader.read_clauses(self._situation.sentence)
         clause = clauses[0] if len(clauses) == 1 else None
-        is_offer = guess is not None and guess.topic is not None and guess.topic.get("kind") == "offer"
+        is_offer = guess is not None and guess.topic is not None and guess.topic["kind"] == "offer"
         is_refused = guess is None or (guess.is_guess and not guess.calls and not is_offer)
         if clause is None or not is_refused or not clause.is_question or not _asks_for_now(clause):
             return None
@@ -97,7 +97,8 @@ class PresentAnswers(Answers):
             return None
         states = self._say_states(found)
         text = self._writer.say("cannot.part", missing=" ".join(missing), states=states)
-        return replace(self._reply(text, found), is_guess=True)
+        topic = Topic("question", (clause,), tuple(entity.id for entity in found)).to_json()
+        return replace(self._reply(text, found), topic=topic, is_guess=True)
 
     def _names_things(self, clause: Clause) -> bool:
         kinds = {key for word in clause.words for key in word.keys if key.startswith("kind.")}
