@@ -90,7 +90,7 @@ def _find_meaning(situation: Situation) -> str | None:
     """Return what the sentence asks, if all its words belong to such a question."""
     sentence = situation.sentence
     found = next((match for match in sentence.find("self")), None)
-    if found is None or found.value not in _MEANINGS:
+    if found is None or found.value not in _MEANINGS or sentence.find("absence"):
         return None
     if found.value == "why_not" and any(match.tag == "do.broken" for match in sentence.matches):
         return None  # "Why does the sensor not work?" is no question about Sash.
@@ -218,6 +218,8 @@ def _explain_refusal(situation: Situation, last: Action | None, turns: Sequence[
     if last is not None and last.outcome == "dry_run":
         return Reply(say("self.source_trial"))
     answer = turns[-1].response.final_message if turns and turns[-1].response else ""
+    if not answer and any(match.kind in ("name", "kind") for match in situation.sentence.matches):
+        return Reply(_describe_permission(situation))  # "Why can't you open the garage?"
     if not answer:
         return Reply(say("self.nothing_asked"))
     return Reply(say("self.my_answer", answer=quote(answer)), is_guess=True)

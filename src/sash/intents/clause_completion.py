@@ -19,6 +19,7 @@ from sash.intents.sentence.moments import find_moment
 from sash.intents.sentence.time_words import NO_TIME
 from sash.intents.situation import Situation
 from sash.intents.topic import Topic
+from sash.intents.words.tokens import split_words
 from sash.ports.home import Entity
 from sash.values.continuations import Continuation
 
@@ -37,6 +38,8 @@ _EARLIER = {
     "this_month": "last_month",
     "this_year": "last_year",
 }
+# Words such as "locked" name a state after a question, and no command.
+_STATES = frozenset({"on", "off", "open", "close", "lock", "unlock"})
 _PRONOUNS = frozenset({"it", "them"})
 # What is said to be too dark or too cold is the reason for a command about these kinds, or for these acts.
 _REASONS = {
@@ -79,7 +82,7 @@ class ClauseCompletion:
         index = self._situation.index
         clauses = [choose_by_place(self._go_back(clause), self._topics, index) for clause in clauses]
         kept = _join_names([_limit_to_label(clause) for clause in _leave_out_empty(clauses)])
-        kept = self._leave_out_complaint(_join_times(kept))
+        kept = self._share_question(self._leave_out_complaint(_join_times(kept)))
         for n, clause in enumerate(kept):
             before = completed[-1] if completed else None
             if before is not None and _only_excludes(clause):
@@ -177,6 +180,33 @@ class ClauseCompletion:
     def add_place(self, clause: Clause, context: Clause) -> Clause:
         """Return a clause in the place of another one, if it names none itself."""
         return self._follow_ups.add_place(clause, context)
+
+    def _share_question(self, clauses: list[Clause]) -> list[Clause]:
+        """Return clauses that go on with a question as questions.
+
+        "Is the door shut and locked?" asks twice, and so does "are the garage and the front door closed?".
+        """
+        shared = list(clauses[:1])
+        for clause in clauses[1:]:
+            before = shared[-1]
+            if before.is_question and set(before.ask) == {"is"} and self._names_state(clause):
+                if not before.do and not before.properties and clause.words:
+                    shared[-1] = replace(before, do=clause.do)
+                words = clause.words or before.words
+                clause = replace(clause, words=words, ask=before.ask, is_question=True)
+            shared.append(clause)
+        return shared
+
+    def _names_state(self, clause: Clause) -> bool:
+        """Return whether a clause ends with a state, and has no verb before it: "the garage shut"."""
+        is_plain = not (clause.is_question or clause.ask or clause.refer or clause.has_make)
+        # "Is it cold, heating on" goes on with a command.
+        follows_comma = f", {clause.text}" in self._situation.sentence.text
+        if follows_comma or not (is_plain and clause.do and _STATES.issuperset(clause.do)):
+            return False
+        *said, _ = split_words(clause.text) or [""]
+        named = {part for word in clause.words for part in split_words(word.text)}
+        return named.union(self._situation.reader.lexicon.articles).issuperset(said)
 
     def _leave_out_complaint(self, clauses: list[Clause]) -> list[Clause]:
         """Return a request alone, with the thing of the remark before it: "the fan is too loud, stop it"."""

@@ -144,6 +144,8 @@ class ConversationTurn:
             return reply
         if self._asks_impossible():
             return Reply(say_impossible(self._situation), is_guess=True)
+        if known := self._present.tell_known(guess):
+            return known
         is_vague = guess is None or guess.text == self._situation.writer.say("ask.what")
         if is_vague and asks_of_world(self._situation):
             return Reply(self._situation.writer.say("cannot.know"), is_guess=True)

@@ -181,8 +181,8 @@ class _Reader:
             found = [m for m in found if self._means_list(m) and not self._asks_for_state(m)]
         if self._is_asked() and (asks := [match for match in found if match.value == "ask"]):
             found = asks
-        elif self._is_asked() and mention is not None:
-            return make_match("item.ask", (self._find_ask(),))
+        elif mention is not None and (self._is_asked() or (not found and self._begins_with_verb())):
+            return make_match("item.ask", (max(self._find_ask(), 0),))
         found.sort(key=lambda match: (-len(match.places), _VERBS.index(match.value), match.start))
         return found[0] if found else None
 
@@ -223,6 +223,11 @@ class _Reader:
             m.value == "ask" and m.start == 0 and len(m.places) > 1 for m in self._sentence.find("item")
         )
         return begins or "?" in self._words or self._find_ask() >= 0
+
+    def _begins_with_verb(self) -> bool:
+        """Return whether a sentence begins like a question: "do we have milk on the list"."""
+        is_question = any(m.tag == "ask.is" and m.start == 0 for m in self._sentence.matches)
+        return is_question and not is_polite_request(self._sentence.text)
 
     def _find_ask(self) -> int:
         """Return the place of the question word that begins the sentence, or -1."""

@@ -32,7 +32,9 @@ _LANGUAGES = (
         r"|(?:remember|don['’]?t forget) "
         r"(?=(?:my|our|the) .+ (?:is|are|was|has|have|goes|comes|needs|lives|likes) )"
         r"|(?:remember|don['’]?t forget)(?: that)? "
-        r"(?=(?:i|we)(?:['’]ve| have)? (?:parked|put|left|hid|lent|gave|moved|kept?|stored|placed|locked) )",
+        r"(?=(?:i|we)(?:['’]ve| have)? (?:parked|put|left|hid|lent|gave|moved|kept?|stored|placed|locked) )"
+        r"|(?:remember|don['’]?t forget) "
+        r"(?=(?:i|we) (?:like|prefer|love|hate|want|need|am|are|have|work|live|usually|always|never) )",
         "I will remember: {}.",
         r"forget (?:that |about |(?:everything|all|the thing|what) about "
         r"|(?:what|everything|all) (?:that )?i(?: have|['’]ve)? (?:said|told you|mentioned) about "

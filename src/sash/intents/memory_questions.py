@@ -35,11 +35,10 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 
 async def answer_memory_question(situation: Situation) -> Reply | None:
     """Return the reply to a question about facts, or to the user's name; None for any other sentence."""
-    if reply := _note_name(situation) or _note_liking(situation) or _hear_code(situation):
+    noted = _note_name(situation) or _note_liking(situation) or _hear_code(situation)
+    if reply := noted or await _answer_about_all(situation):
         return reply
     sentence = situation.sentence
-    if sentence.find("self") and sentence.find("self")[0].value == "know_about_me":
-        return Reply(_tell_all(situation, await situation.utterance.dialogue.list_facts()))
     if not (_is_question(sentence) or is_question(sentence.text, situation.reader.lexicon.language)):
         return None
     wanted = find_concepts(sentence)
@@ -65,8 +64,26 @@ async def answer_memory_question(situation: Situation) -> Reply | None:
     others = wanted - {LIKE, CALLED}
     if CALLED in wanted and any(is_known_to_home(each, situation.words) for each in others):
         return None
-    is_guess = situation.utterance.has_model
-    return Reply(situation.writer.say("memory.unknown"), is_guess=is_guess) if is_personal else None
+    if not (is_personal or CODE in wanted):
+        return None
+    is_guess = situation.utterance.has_model or not is_personal
+    return Reply(situation.writer.say("memory.unknown"), is_guess=is_guess)
+
+
+async def _answer_about_all(situation: Situation) -> Reply | None:
+    """Return the reply to a sentence about all facts: "what do you know about me?". None for others."""
+    sentence = situation.sentence
+    # "What do you know about the kitchen?"
+    is_of_home = any(match.kind in ("room", "kind") for match in sentence.matches)
+    about = sentence.find("self")
+    asks = bool(about) and about[0].value == "know_about_me" and not is_of_home
+    forgets = any(match.tag == "memory.forget_all" for match in sentence.matches)
+    if not asks and not forgets:
+        return None
+    facts = await situation.utterance.dialogue.list_facts()
+    if asks:
+        return Reply(_tell_all(situation, facts))
+    return Reply(situation.writer.say("memory.forget_one" if facts else "memory.nothing_noted"))
 
 
 def report_name(situation: Situation) -> Reply | None:
@@ -166,6 +183,8 @@ def _is_question(sentence: Sentence) -> bool:
         return True
     if any(m.tag in _AT_END and m.end == len(sentence.words) for m in sentence.matches):
         return True  # "Mamie vient quand".
+    if any(match.tag == "mood.speaker" and match.start == 0 for match in sentence.matches):
+        return False  # "We have two cats".
     asks = [match.start for match in sentence.matches if match.kind in ("ask", "self")]
     before = {p for m in sentence.matches if m.kind in ("filler", "join", "talk") for p in m.places}
     return any(before.issuperset(range(start)) for start in asks)

@@ -63,7 +63,12 @@ def asks_of_world(situation: Situation) -> bool:
     begins = any(around.issuperset(range(places[0])) for places in asked)
     # "How far" is also a word for a position.
     asking = {place for places in asked for place in places}
-    return begins and not any(m.kind in _OF_HOME and asking.isdisjoint(m.places) for m in sentence.matches)
+    # "Night" is also a label, and no thing in "last night".
+    times = {p for m in sentence.find("time") if len(m.places) > 1 for p in m.places}
+    return begins and not any(
+        m.kind in _OF_HOME and asking.isdisjoint(m.places) and not times.issuperset(m.places)
+        for m in sentence.matches
+    )
 
 
 def say_none_there(

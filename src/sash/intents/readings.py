@@ -43,6 +43,7 @@ async def _choose_topics(
         is_better = second is not None and (second.calls or reply is None or reply.is_guess)
         if is_better and _is_settled(second):
             return (() if needs_earlier else topics), second
+        reply = reply or second
     return (topics if needs_earlier else ()), reply
 
 

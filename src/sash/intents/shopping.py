@@ -20,6 +20,8 @@ from sash.values.continuations import Continuation
 MAX_NAMED = 10
 # So many earlier turns are read for the items that "it" means.
 MAX_EARLIER = 4
+# A list does not tell when or by whom something was added.
+_TIMES = frozenset({"ask.when", "ask.who", "ask.how_long", "ask.how_often"})
 _TOOL = "call_service"
 _GET_ITEMS = "todo.get_items"
 _NEEDS_ACTION = "needs_action"
@@ -43,6 +45,8 @@ async def answer_list_sentence(situation: Situation) -> Reply | None:
     except SashError:
         return Reply(situation.writer.say("list.unreadable", list=_name(situation, found.entity)))
     topic = Topic("other", (), (found.entity.id,)).to_json()
+    if found.is_question and any(m.tag in _TIMES for m in situation.sentence.find("ask")):
+        return Reply(situation.writer.say("past.unrecorded"), topic=topic)
     if found.is_question:
         return Reply(_tell_items(situation, found, found.entity, items), topic=topic)
     if _TOOL not in situation.utterance.tools:

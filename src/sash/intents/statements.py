@@ -111,5 +111,9 @@ def _is_act(situation: Situation, match: Match) -> bool:
     """Return whether a phrase says what a home is to do, and is no part of a fact: "I work from home"."""
     sentence, words = situation.sentence, {situation.sentence.words[place] for place in match.places}
     told = {place for m in sentence.matches if m.tag in _FACTS for place in m.places}
+    if match.value == "make" and any(
+        m.tag == "mood.speaker" and m.start == 0 and m.end == match.start for m in sentence.matches
+    ):
+        return False  # "We have two cats".
     is_particle = words <= _SHORT_ACTS | situation.reader.lexicon.particles
     return match.value not in _NO_REQUESTS and not is_particle and not told.issuperset(match.places)

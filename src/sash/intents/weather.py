@@ -14,6 +14,7 @@ from sash.intents.words.phrases import Match, choose_matches
 from sash.ports.home import NO_STATE, Entity
 
 _RAIN = frozenset({"rainy", "pouring", "lightning-rainy", "snowy-rainy", "hail"})
+_COMPARED = frozenset({"warmer", "colder"})
 _CONDITIONS = {
     "rain": _RAIN,
     "umbrella": _RAIN,
@@ -106,6 +107,8 @@ def _read_question(situation: Situation) -> _Question | None:
 def _find_topic(chosen: Sequence[Match]) -> str | None:
     """Return the kind of weather, "temperature" or "weather"; None if the sentence speaks of none."""
     acts = {match.value for match in chosen if match.kind == "do"}
+    if acts and acts <= _COMPARED:
+        return "temperature"  # "Will it be warmer tomorrow?"
     named = {match.value for match in chosen if match.kind == "weather"}
     topics = named & _TOPICS
     topics |= acts & _CONDITIONS.keys()

@@ -21,9 +21,12 @@ class PeopleAnswers(Answers):
 
     def answer(self, clause: Clause) -> Reply | None:
         """Return the answer to a question about people; None for any other question."""
-        if not _is_about_people(clause) and not self._means_everybody():
+        is_of_house = clause.do == ("vacant",) and any("room.house" in w.keys for w in clause.words)
+        if not (_is_about_people(clause) or is_of_house or self._means_everybody()):
             return None
         people = [e for e in self._index.entities.values() if e.domain == "person"]
+        if clause.do == ("vacant",) and not self._names_room(clause):
+            return self._tell_if_nobody(people) if people else None
         words = [word for word in clause.words if "kind.person" not in word.keys]
         named = list_matching(words, lambda e: e.domain == "person", self._situation.words) if words else []
         if "where" in clause.ask:
@@ -80,6 +83,10 @@ class PeopleAnswers(Answers):
     def _means_everybody(self) -> bool:
         """Return whether a sentence is about all people of the home: "is everyone home?"."""
         return bool(self._situation.sentence.find("everybody"))
+
+    def _names_room(self, clause: Clause) -> bool:
+        """Return whether a question names a part of the home."""
+        return any("room.house" not in word.keys and "kind.person" not in word.keys for word in clause.words)
 
     def _asks_who_is_in(self, clause: Clause) -> bool:
         """Return whether a sentence asks for people and names no place: "who is in?"."""

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from sash.intents.asking.answers import MAX_LISTED, Answers
+from sash.intents.asking.abilities import AbilityAnswers
+from sash.intents.asking.answers import MAX_DESCRIBED, MAX_LISTED, Answers
 from sash.intents.asking.conditions import find_condition
 from sash.intents.asking.people import PeopleAnswers
 from sash.intents.asking.security import SecurityAnswers
@@ -13,10 +14,13 @@ from sash.intents.sentence.clause import Clause
 from sash.intents.situation import Reply, Situation
 from sash.intents.targets import Search, find_targets, list_matching
 from sash.intents.topic import Topic
-from sash.ports.home import UNAVAILABLE, Entity
+from sash.ports.home import NO_STATE, UNAVAILABLE, Entity
 
 _COUNTING = frozenset({"how_many", "which", "what"})
 _SWITCHED = frozenset({"light", "switch", "fan", "input_boolean"})
+_NOT_OF_NOW = frozenset(
+    {"who", "when", "why", "how_long", "how_often", "how_to", "possible", "ever", "until_when"}
+)
 _OPPOSITES = {"on": "off", "off": "on"}
 _CONTROLLED = frozenset(
     {"light", "switch", "fan", "media_player", "climate", "cover", "lock", "vacuum", "valve", "humidifier",
@@ -29,6 +33,7 @@ class PresentAnswers(Answers):
 
     def __init__(self, situation: Situation) -> None:
         super().__init__(situation)
+        self._abilities = AbilityAnswers(situation)
         self._people = PeopleAnswers(situation)
         self._security = SecurityAnswers(situation)
         self._values = ValueAnswers(situation)
@@ -36,18 +41,15 @@ class PresentAnswers(Answers):
 
     def answer(self, clause: Clause) -> Reply | None:
         """Return the answer to a question; None if it is no question about the present of the home."""
-        if clause.do == ("vacant",) and "battery" in clause.properties:
-            clause = replace(clause, do=())  # An empty battery is no empty room.
-        if clause.do == ("home",) and _COUNTING.intersection(clause.ask) and self._names_things(clause):
-            clause = replace(clause, do=())  # "How many lights are there in the house?"
+        clause = self._leave_out_act(clause)
         asks_broken = clause.do == ("broken",) and not clause.words and {"what", "which"} & set(clause.ask)
         if asks_broken or not {"available", "unavailable"}.isdisjoint(clause.properties):
             return self._list_unavailable(clause)
-        if secure := self._security.answer(clause):
-            return secure
+        if reply := self._abilities.answer(clause) or self._security.answer(clause):
+            return reply
         if "charging" not in clause.do and (batteries := self._values.answer_batteries(clause)):
             return batteries
-        if "rooms" in clause.ask:
+        if "rooms" in clause.ask and not (clause.do and clause.words):
             return self._list_rooms()
         if "labelled" in clause.ask or "devices" in clause.ask:
             return self._list_things(clause)
@@ -57,6 +59,46 @@ class PresentAnswers(Answers):
             return self._say_playing(clause)
         condition = find_condition(clause.do, self._index)
         return self._describe(clause) if condition is None else self._states.answer(clause, condition)
+
+    def _leave_out_act(self, clause: Clause) -> Clause:
+        """Return a clause without a word for a state that is none there."""
+        is_battery = clause.do == ("vacant",) and "battery" in clause.properties
+        # "How many lights are there in the house?"
+        is_count = clause.do == ("home",) and bool(_COUNTING.intersection(clause.ask))
+        is_empty = is_battery or (is_count and self._names_things(clause))
+        return replace(clause, do=()) if is_empty else clause
+
+    def tell_known(self, guess: Reply | None) -> Reply | None:
+        """Return the states of what a question names beside words that are not understood.
+
+        Return None if something else is asked for than the present, or too much could be meant.
+        """
+        clauses = self._situation.reader.read_clauses(self._situation.sentence)
+        clause = clauses[0] if len(clauses) == 1 else None
+        is_offer = guess is not None and guess.topic is not None and guess.topic["kind"] == "offer"
+        is_refused = guess is None or (guess.is_guess and not guess.calls and not is_offer)
+        if clause is None or not is_refused or not clause.is_question or not _asks_for_now(clause):
+            return None
+        known = [
+            w for w in clause.words if w.is_known and (w.entity_ids or self._situation.words.find(w.keys))
+        ]
+        missing = [word.text for word in clause.words if word not in known]
+        if not missing or not any(word.entity_ids or word.has("kind") for word in known):
+            return None
+        found = list_matching(known, lambda entity: True, self._situation.words)
+        exact = {key for word in known for key in word.entity_ids}
+        found = [entity for entity in found if entity.id in exact] or found
+        found = [
+            entity
+            for entity in found
+            if entity.domain != "person" and self._index.get_state(entity.id) not in NO_STATE
+        ]
+        if not 0 < len(found) <= MAX_DESCRIBED:
+            return None
+        states = self._say_states(found)
+        text = self._writer.say("cannot.part", missing=" ".join(missing), states=states)
+        topic = Topic("question", (clause,), tuple(entity.id for entity in found)).to_json()
+        return replace(self._reply(text, found), topic=topic, is_guess=True)
 
     def _names_things(self, clause: Clause) -> bool:
         kinds = {key for word in clause.words for key in word.keys if key.startswith("kind.")}
@@ -80,10 +122,12 @@ class PresentAnswers(Answers):
             return None
         if len(clause.unknown) > 1:
             return None
+        named_ids = {key for word in words for key in word.entity_ids}
         search = Search(
-            lambda entity: entity.domain not in ("automation",), is_plural=any(w.is_plural for w in words),
+            lambda entity: entity.domain != "automation" or entity.id in named_ids,
+            is_plural=any(word.is_plural for word in words),
             area_id=self._situation.area_id,
-        )  # fmt: skip
+        )
         targets = find_targets(words, clause.excluded, search, self._situation.words)
         entities = targets.entities or (() if targets.fault else targets.choices)
         if not entities:
@@ -97,6 +141,8 @@ class PresentAnswers(Answers):
             return self._reply(self._writer.say("state.count", count=len(entities), names=names), entities)
         if len(entities) == 1 and (offer := self._offer(clause, entities[0])):
             return offer
+        if len(entities) == 1 and clause.is_question and entities[0].domain == "scene":
+            return self._abilities.say_uses(entities[0])  # It has no state.
         return self._describe_entities(entities)
 
     def _offer(self, clause: Clause, entity: Entity) -> Reply | None:
@@ -115,13 +161,16 @@ class PresentAnswers(Answers):
         return Reply(self._writer.say(f"state.offer_{do}", name=name, state=now), topic=topic.to_json())
 
     def _list_unavailable(self, clause: Clause) -> Reply:
-        words = [word for word in clause.words if not word.has("property")]
+        words = [word for word in clause.words if not word.has("property") or word.entity_ids]
+        matching = list_matching(words, lambda e: True, self._situation.words)
         found = [
             entity
-            for entity in list_matching(words, lambda e: True, self._situation.words)
+            for entity in matching
             if self._index.get_state(entity.id)
             == ("off" if self._index.get_device_class(entity.id) == "connectivity" else UNAVAILABLE)
         ]
+        if not found and words and matching:
+            return self._describe_entities(matching[:MAX_DESCRIBED])
         if not found:
             return self._reply(self._writer.say("state.all_available"), ())
         return self._reply(
@@ -142,6 +191,12 @@ class PresentAnswers(Answers):
             return Reply(say_missing(self._situation, missing), is_guess=True)
         names = self._writer.names(found[: MAX_LISTED * 2])
         return self._reply(self._writer.say("state.there_are", names=names), found)
+
+
+def _asks_for_now(clause: Clause) -> bool:
+    """Return whether a question may be about the present, and not about a reason or a doer."""
+    is_other = not _NOT_OF_NOW.isdisjoint(clause.ask) or clause.tense is not None
+    return not is_other and clause.time.is_empty and not clause.refer
 
 
 def _asks_what_plays(clause: Clause) -> bool:

@@ -1,10 +1,11 @@
 """Answers questions about the states of things: "is the window open?", "which lights are on?"."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from sash.intents.acting.default_domains import EVERYTHING
 from sash.intents.asking.answers import MAX_LISTED, Answers, say_none
-from sash.intents.asking.conditions import ASKS_FOR_ANY, Condition
+from sash.intents.asking.conditions import ASKS_FOR_ANY, Condition, find_condition
 from sash.intents.missing_words import find_place, say_missing, say_none_there
 from sash.intents.sentence.clause import Clause, Word
 from sash.intents.situation import Reply
@@ -28,7 +29,7 @@ class StateAnswers(Answers):
             return Reply(say_missing(self._situation, clause.text), is_guess=True)
         if (lacking := self._lack_sensors(condition)) is not None:
             return lacking
-        is_list = bool(set(clause.ask) & {"which", "what", "how_many"})
+        is_list = bool(set(clause.ask) & {"which", "what", "how_many", "rooms"})
         is_open = is_list or clause.is_all or clause.is_any or clause.is_everything
         is_open = is_open or condition.name in ASKS_FOR_ANY
         if not words and not is_open:
@@ -51,7 +52,8 @@ class StateAnswers(Answers):
             entities = [entity for entity in entities if entity.domain in EVERYTHING] or entities
         if is_list:
             return self._list_matching(clause, condition, entities)
-        if len(entities) == 1 and not (is_many and words):
+        is_named = any(word.entity_ids for word in words)
+        if len(entities) == 1 and (is_named or not (is_many and words)):
             return self.answer_one(entities[0], condition, clause)
         return self.answer_many(clause, condition, entities)
 
@@ -66,15 +68,23 @@ class StateAnswers(Answers):
         if is_met is None:
             key = "state.unavailable" if self._index.get_state(entity.id) == UNAVAILABLE else "state.unknown"
             return self._reply(self._writer.say(key, name=name), [entity])
-        if not _TOLD.isdisjoint(clause.ask):
+        if not _TOLD.isdisjoint(clause.ask) or self._asks_which_state(clause):
             return self._describe_entities([entity])
         state = self._writer.state(self._index, entity)
         return self._reply(
             self._writer.say("state.yes" if is_met else "state.no", name=name, state=state), [entity]
         )
 
+    def _asks_which_state(self, clause: Clause) -> bool:
+        """Return whether a question names two opposite states: "is the lamp on or off?"."""
+        named = [find_condition((do,), self._index) for do in clause.do]
+        return any(
+            one and other and one.name == other.name and one.is_true != other.is_true
+            for one, other in pairwise(named)
+        )
+
     def answer_many(self, clause: Clause, condition: Condition, entities: Sequence[Entity]) -> Reply:
-        if "possible" in clause.ask:
+        if "possible" in clause.ask or self._asks_which_state(clause):
             return self._describe_entities(entities)
         met = [entity for entity in entities if condition.is_met(entity)]
         unmet = [entity for entity in entities if condition.is_met(entity) is False]

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from sash.intents.answers.names import Name
-from sash.intents.asking.answers import MAX_LISTED, Answers, start_sentence
+from sash.intents.asking.answers import MAX_DESCRIBED, MAX_LISTED, Answers, start_sentence
 from sash.intents.asking.measures import MEASURES, Measure, Reading, can_measure, read_measure
 from sash.intents.missing_words import find_place, say_missing
 from sash.intents.past.missing_meter import Metered, say_no_meter
 from sash.intents.sentence.clause import Clause, Word
 from sash.intents.situation import Reply
-from sash.intents.targets import Search, Targets, find_targets
-from sash.ports.home import Entity
+from sash.intents.targets import Search, Targets, find_targets, list_matching
+from sash.ports.home import NO_STATE, Entity
 
 LOW_BATTERY = 20.0
 _OUTSIDE_WORDS = ("outdoor", "outside", "garden", "außen", "draußen")
@@ -27,8 +27,61 @@ class ValueAnswers(Answers):
 
     def answer(self, clause: Clause) -> Reply | None:
         """Return the answer to a question for a number; None for any other question."""
+        if compared := self._compare_with_limit(clause):
+            return compared
         measure = self._choose_measure(clause)
-        return None if measure is None else self._answer_measure(clause, *measure)
+        if measure is None:
+            return None
+        return self._tell_only_meter(clause, measure[0]) or self._answer_measure(clause, *measure)
+
+    def _compare_with_limit(self, clause: Clause) -> Reply | None:
+        """Return whether values are above or below a number: "is it above 21 in the lounge?"."""
+        limits = [m for m in self._situation.sentence.find("condition") if m.value in ("above", "below")]
+        limit = clause.amount.value
+        if not limits or limit is None or not clause.is_question or not set(clause.ask) <= {"is"}:
+            return None
+        said = {place for match in limits for place in match.places}
+        texts = {self._situation.sentence.words[place] for place in said}
+        words = [word for word in clause.words if word.text not in texts and not word.has("property")]
+        is_warmth = clause.amount.unit in (None, "degrees")
+        name = next((each for each in _MEASURE_ORDER if each in clause.properties), None)
+        name = name or ("temperature" if is_warmth else None)
+        if name is None or not words:
+            return None
+        measure = MEASURES[name]
+        found = list_matching(
+            words, lambda entity: can_measure(measure, entity, self._index), self._situation.words
+        )
+        entities = self._prefer_sensors(found, name, words)
+        readings = [read_measure(measure, entity, self._index) for entity in entities]
+        known = [reading for reading in readings if reading.value is not None]
+        if not known:
+            return None
+        sign = 1 if limits[0].value == "above" else -1
+        is_so = all(sign * ((reading.value or 0) - limit) > 0 for reading in known)
+        parts = [
+            self._writer.phrase(
+                "state.part",
+                place=self.name_place(each.entity),
+                value=self._writer.quantity(each.value or 0, each.unit),
+            )
+            for each in known
+        ]
+        key = "compare.yes" if is_so else "compare.no"
+        text = self._writer.say(key, parts=self._writer.join(parts))
+        return self._reply(text, [reading.entity for reading in known])
+
+    def _tell_only_meter(self, clause: Clause, name: str) -> Reply | None:
+        """Return that nothing but the home is metered, to "what is using the most power?"."""
+        if name not in ("power", "energy") or not ({"highest", "lowest"} & set(clause.ask) and clause.do):
+            return None
+        measuring = [
+            e for e in self._index.entities.values() if self._index.get_device_class(e.id) == "power"
+        ]
+        if len(measuring) != 1:
+            return None
+        value = self._writer.state(self._index, measuring[0])
+        return self._reply(self._writer.say("state.only_meter", value=value), measuring)
 
     def answer_batteries(self, clause: Clause) -> Reply | None:
         """Return the answer to a question about all batteries; None for other questions."""
@@ -95,7 +148,23 @@ class ValueAnswers(Answers):
             return self._reply(text, [reading.entity for reading in known])
         known = self._keep_extreme(clause, known)
         text = self._say_readings(known, name)
-        return self._reply(f"{self._miss_here(clause, name, known)}{text}", [each.entity for each in known])
+        reason = self._say_reason(known, name) if "why" in clause.ask else ""
+        text = f"{self._miss_here(clause, name, known)}{text} {reason}".strip()
+        return self._reply(text, [each.entity for each in known])
+
+    def _say_reason(self, readings: Sequence[Reading], name: str) -> str:
+        """Return what may make it warm or cold in the rooms of some readings: their heating and windows."""
+        areas = {reading.entity.area_id for reading in readings} - {None}
+        there = [entity for entity in self._index.entities.values() if entity.area_id in areas]
+        known = [entity for entity in there if self._index.get_state(entity.id) not in NO_STATE]
+        related = [
+            entity
+            for entity in known
+            if name == "temperature"
+            and (entity.domain == "climate" or self._index.get_device_class(entity.id) == "window")
+        ]
+        told = [self._describe_one(entity) for entity in related[:MAX_DESCRIBED]]
+        return " ".join([*told, self._writer.say("why.no_reason")])
 
     def _miss_here(self, clause: Clause, name: str, readings: Sequence[Reading]) -> str:
         """Return that nothing is measured in the room of the speaker, if that is asked for; else empty."""

@@ -1,10 +1,12 @@
 """Answers a question about the past."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 from sash.errors import HomeError
 from sash.intents.missing_words import find_place
+from sash.intents.past.absence import BETWEEN, find_absence
 from sash.intents.past.causes import ChangeCause, describe_action, find_cause
 from sash.intents.past.happenings import answer_happenings
 from sash.intents.past.measured_answer import answer_consumption, answer_number
@@ -26,6 +28,7 @@ from sash.ports.home import Entity
 from sash.values.citations import HistoryCitation, shorten
 
 # A person asks for an event at about this time.
+NEAR = timedelta(minutes=30)
 WHO_WINDOW = 2 * MOMENT_WINDOW
 
 
@@ -34,8 +37,13 @@ async def answer_past(situation: Situation, question: PastQuestion) -> Reply | N
     needed = "get_logbook" if question.ask == "happened" else "get_history"
     if question.ask not in ("future", "unrecorded") and needed not in situation.utterance.tools:
         return None
-    words = SpanWords(situation.writer, situation.now, question.span, question.time)
     try:
+        if situation.sentence.find("absence"):
+            absence = await find_absence(situation)
+            if absence is None:
+                return Reply(situation.writer.say("past.no_absence"))
+            question = replace(question, span=absence, time=BETWEEN)
+        words = SpanWords(situation.writer, situation.now, question.span, question.time)
         text = await _answer(situation, question, words)
     except HomeError:
         return Reply(situation.writer.say("past.unreadable"))
@@ -52,7 +60,7 @@ async def _answer(situation: Situation, question: PastQuestion, words: SpanWords
     if question.ask in ("future", "unrecorded"):
         return writer.say(f"past.{question.ask}")
     if question.ask == "happened":
-        return await answer_happenings(situation, question, words)
+        return await answer_happenings(situation, _widen(question, situation.now), words)
     if question.ask == "used":
         found = await answer_consumption(situation, question, words)
         if found and situation.sentence.find("price"):
@@ -69,6 +77,13 @@ async def _answer(situation: Situation, question: PastQuestion, words: SpanWords
     if question.ask == "who" and any(target.entity.domain != "person" for target in question.targets):
         return await _say_who(situation, question, words, records)
     return StateAnswerer(situation, question, words).answer(records)
+
+
+def _widen(question: PastQuestion, now: datetime) -> PastQuestion:
+    """Return a question for a moment as one for the time around it. Others are returned as they are."""
+    if question.span is None or not question.is_moment:
+        return question
+    return replace(question, span=Span(question.span.start - NEAR, min(question.span.end + NEAR, now)))
 
 
 async def _read(situation: Situation, question: PastQuestion) -> Records:

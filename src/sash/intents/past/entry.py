@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from sash.intents.past.answer import answer_past, explain_last_action
 from sash.intents.past.asked_states import find_asked_state
@@ -21,6 +22,10 @@ from sash.ports.home import Entity
 _STATELESS = frozenset({"happen", "used", "broken"})
 # "Quando ha fatto l'ultimo giro Robby?" does not ask whether something is done.
 _TIME_ASKS = frozenset({"when", "how_long", "how_often"})
+_RULE_DOMAINS = frozenset({"automation", "script"})
+MAX_RULES = 4
+_RUNS = frozenset({"run", "on", "start", "happen", "used", "detected", "press"})
+_EXTREMES = frozenset({"highest", "lowest"})
 _RULES = frozenset({"kind.automation", "kind.script"})
 # Changes that a person or an automation causes.
 _CHANGES = frozenset({"on", "off", "open", "close", "lock", "unlock", "start", "stop", "arm", "disarm"})
@@ -35,6 +40,7 @@ async def answer_about_past(situation: Situation, clause: Clause) -> Reply | Non
     """Return the answer to a question about the past, or for a reason; None for other clauses."""
     if _is_about_sash(situation, clause) or _asks_if_all_are_gone(situation, clause):
         return None
+    clause = _ask_since_when(clause)
     if problems := await answer_problems(situation, clause, find_named_entities(situation, clause)):
         return problems
     named = find_named_entities(situation, clause)
@@ -42,19 +48,23 @@ async def answer_about_past(situation: Situation, clause: Clause) -> Reply | Non
         return await explain_problem(situation, clause, named)  # "The leak sensor doesn't work".
     if "why" in clause.ask:
         return await answer_why(situation, clause, find_named_entities(situation, clause))
-    clause = _ask_for_rule(clause)
+    clause = _leave_out_day(_ask_for_rule(clause))
     entities = find_named_entities(situation, clause)
+    clause = _ask_what_happened(clause, entities)
     if _asks_for_cause(situation, clause, entities):
         clause = replace(clause, ask=("who", *(ask for ask in clause.ask if ask != "what")))
     if _asks_if_sash_did(situation, clause):
         return await _say_own_action(situation, clause, entities)
-    compared = await answer_comparison(situation, clause, entities)
+    compared = _answer_last_run(situation, clause, entities)
+    compared = compared or await answer_comparison(situation, clause, entities)
     if compared := compared or await answer_trend(situation, clause, entities):
         return compared
     question = read_past_question(situation, clause, entities)
     if "who" in clause.ask and (question is None or question.ask == "unrecorded"):
         return await explain_last_action(situation, entities) or await _answer(situation, question)
-    if question is None and situation.sentence.find("price") and METERED.intersection(clause.properties):
+    is_extreme = not clause.properties and not _EXTREMES.isdisjoint(clause.ask)
+    is_metered = bool(METERED.intersection(clause.properties)) and question is None
+    if situation.sentence.find("price") and (is_metered or is_extreme):
         return Reply(situation.writer.say("past.no_price"))
     return await _answer(situation, question)
 
@@ -70,6 +80,8 @@ def answer_price(situation: Situation, last: Topic | None) -> Reply | None:
 def _is_about_sash(situation: Situation, clause: Clause) -> bool:
     """Return whether a question is about what Sash did, and not about the home."""
     about_sash = {match.value for match in situation.sentence.find("self")}
+    if situation.sentence.find("absence"):
+        return False  # "Did anything happen while I was out?"
     # "Why not" in "¿por qué no funciona el sensor?" is about the sensor.
     if situation.sentence.find("price"):
         about_sash -= {"which_model"}
@@ -82,9 +94,16 @@ def _is_about_sash(situation: Situation, clause: Clause) -> bool:
 
 
 def _asks_if_all_are_gone(situation: Situation, clause: Clause) -> bool:
-    """Return whether a question in the past tense asks who is at home now: "has everyone left?"."""
-    is_whole = bool(situation.sentence.find("everybody")) and not _PRESENCE.isdisjoint(clause.do)
-    return is_whole and set(clause.ask) <= {"is"} and clause.time.is_empty
+    """Return whether a question in the past tense asks who is at home now: "has Anna left?"."""
+    named = find_named_entities(situation, clause)
+    is_person = bool(named) and all(entity.domain == "person" for entity in named)
+    is_whole = bool(situation.sentence.find("everybody")) or is_person
+    return (
+        is_whole
+        and not _PRESENCE.isdisjoint(clause.do)
+        and set(clause.ask) <= {"is"}
+        and clause.time.is_empty
+    )
 
 
 def _asks_if_sash_did(situation: Situation, clause: Clause) -> bool:
@@ -118,9 +137,75 @@ def _ask_for_rule(clause: Clause) -> Clause:
     things = tuple(word for word in clause.words if not word.keys & _RULES or word.entity_ids)
     has_rule = 0 < len(things) < len(clause.words)
     is_past = clause.tense == "past" or not clause.time.is_empty or "which" in clause.ask
+    # "When did the automation Evening lights last run?" names the rule itself.
+    if any(key.partition(".")[0] in _RULE_DOMAINS for word in things for key in word.entity_ids):
+        return clause
     if not (has_rule and is_past and clause.is_question and _CHANGES.intersection(clause.do)):
         return clause
     return replace(clause, ask=("who",), words=things)
+
+
+def _ask_what_happened(clause: Clause, entities: Sequence[Entity]) -> Clause:
+    """Return "what did the heating do today?" as the question what happened to it.
+
+    Other clauses are returned as they are.
+    """
+    is_asked = clause.ask[:1] == ("what",) and clause.do == ("run",) and clause.tense == "past"
+    # A robot runs while it cleans.
+    has_state = any(find_asked_state("run", entity.domain, "") is not None for entity in entities)
+    return replace(clause, do=("happen",)) if is_asked and entities and not has_state else clause
+
+
+def _ask_since_when(clause: Clause) -> Clause:
+    """Return "since when?" after a problem as the question since when the thing does not work."""
+    is_asked = "errors" in clause.properties and not _TIME_ASKS.isdisjoint(clause.ask)
+    return replace(clause, do=("broken",), properties=()) if is_asked else clause
+
+
+def _leave_out_day(clause: Clause) -> Clause:
+    """Return "which day was the warmest?" as the question for the warmest time.
+
+    Other clauses are returned as they are.
+    """
+    if _EXTREMES.isdisjoint(clause.ask):
+        return clause
+    if "energy" in clause.properties and not clause.do:
+        clause = replace(clause, properties=("power",))  # "What was our peak usage?"
+    if "date" not in clause.properties:
+        return clause
+    words = tuple(word for word in clause.words if "property.date" not in word.keys)
+    properties = tuple(name for name in clause.properties if name != "date")
+    return replace(clause, words=words, properties=properties)
+
+
+def _answer_last_run(situation: Situation, clause: Clause, entities: Sequence[Entity]) -> Reply | None:
+    """Return when an automation or a script last ran; None for other questions."""
+    rules = [entity for entity in entities if entity.domain in _RULE_DOMAINS]
+    does = clause.ask[:1] == ("what",) and clause.do == ("run",) and clause.tense == "past"
+    is_asked = does or (not {"when", "last"}.isdisjoint(clause.ask) and _RUNS.issuperset(clause.do))
+    if not rules or len(rules) < len(entities) or not is_asked or "why" in clause.ask:
+        return None
+    told = [_say_last_run(situation, rule) for rule in rules[:MAX_RULES]]
+    return Reply(" ".join(told), topic={"entity_ids": [rule.id for rule in rules[:MAX_RULES]]})
+
+
+def _say_last_run(situation: Situation, rule: Entity) -> str:
+    state, writer = situation.index.states.get(rule.id), situation.writer
+    last = parse_time(state.attributes.get("last_triggered")) if state else None
+    if last is None:
+        return writer.say("past.no_run", name=writer.name(rule))
+    moment = writer.moment(last.astimezone(situation.now.tzinfo), situation.now)
+    return writer.say("past.last_run", name=writer.name(rule), moment=moment)
+
+
+def parse_time(value: object) -> datetime | None:
+    """Return a time that a home wrote, or None for anything else."""
+    if isinstance(value, datetime):
+        return value
+    try:
+        return datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
 
 
 def _asks_for_cause(situation: Situation, clause: Clause, entities: tuple[Entity, ...]) -> bool:

@@ -62,6 +62,7 @@ _MEASURING = frozenset(
 _ABOUT_NOW = frozenset({"left_so", "forgot"})
 # The states in which a person may have left a thing.
 _LEFT_STATES = frozenset({"on", "off", "close", "lock", "arm"})
+_PRESENT_ASKS = frozenset({"is", "what", "how", "how_much", "how_many", "which"})
 _PLAIN_ASKS = frozenset({"is"})
 _DOERS = frozenset({"mood.speaker", "mood.report", "remark.subject"})
 # The future of these is known, or another part answers it.
@@ -126,6 +127,8 @@ class _Reader:
         clause = self._clause
         if clause.time.is_repeated or not (clause.is_question or self._asks or self._names_measure()):
             return None
+        if "battery" in clause.properties and self._span is None and self._asks <= _PRESENT_ASKS:
+            return None  # "How much battery has Robby got left?"
         if clause.tense == "future" or clause.time.day in _DAYS_AHEAD:
             return self._read_future()
         is_measured = self._asks.intersection(_EXTREMES) or _MEASURED.intersection(clause.properties)
@@ -188,7 +191,13 @@ class _Reader:
             return True
         is_anybody = self._asks_for_people()
         is_gone = not {"available", "unavailable"}.isdisjoint(clause.properties)
+        if "how_long" in asks and not clause.properties and self._asks_for_present_state():
+            return True
         return bool(asks & {"how_long", "last"} and (clause.do or is_anybody or is_gone))
+
+    def _asks_for_present_state(self) -> bool:
+        """Return whether a question names one thing with a state, and no state: "since when?"."""
+        return not self._clause.do and len(self._entities) == 1 and self._entities[0].domain == "person"
 
     def _is_over(self) -> bool:
         """Return whether the time that is asked for is over."""
@@ -196,7 +205,8 @@ class _Reader:
 
     def _read_future(self) -> PastQuestion | None:
         known = {entity.domain for entity in self._entities} & _FORESEEN
-        is_asked = bool(self._asks & {"when", "is", "how_long"} and self._clause.do and self._entities)
+        is_about = bool(self._clause.do) or (bool(self._clause.properties) and "when" in self._asks)
+        is_asked = bool(self._asks & {"when", "is", "how_long"} and is_about and self._entities)
         is_time_ahead = not self._clause.time.is_empty and self._span is None
         if not is_asked or known or not (is_time_ahead or "when" in self._asks):
             return None
@@ -250,6 +260,9 @@ class _Reader:
             home = choose_targets(self._situation, ("home",), people)
             return self._make("where", tuple(Target(*each) for each in home), is_today=True)
         acts = self._choose_acts()
+        if not acts and "how_long" in self._asks and self._asks_for_present_state():
+            is_home = self._situation.index.get_state(self._entities[0].id) == "home"
+            acts = ("home",) if is_home else ("away",)
         entities = self._entities or self._list_meant(acts)
         if not entities and any(
             word.has("kind") and not word.keys & _WHOLE_HOME for word in self._clause.words

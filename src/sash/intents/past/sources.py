@@ -96,6 +96,9 @@ def choose_sensors(situation: Situation, clause: Clause, entities: Sequence[Enti
             return warmth or numeric
         name = "temperature"
     measuring = [e for e in situation.index.entities.values() if _measures(situation, e, name)]
+    if any("kind.room" in word.keys for word in clause.words):
+        outdoors = situation.words.find(_OUTSIDE)
+        return [e for e in measuring if e.id not in outdoors and e.area_id]
     named = {entity.id for entity in entities}
     areas = {entity.area_id for entity in entities if entity.area_id}
     if found := [e for e in measuring if e.id in named]:

@@ -44,6 +44,8 @@ async def answer_why(situation: Situation, clause: Clause, entities: tuple[Entit
     try:
         if "broken" in clause.do or "unavailable" in clause.properties:
             return await explain_problem(situation, clause, entities)
+        if "temperature" in clause.properties and not clause.do and clause.time.is_empty:
+            return None  # The present answers tell what may be the reason.
         if not (clause.do or clause.properties):
             return await _explain_present(situation, clause, entities)
         acts = clause.do if not clause.is_negated else ()

@@ -344,18 +344,7 @@ class ClauseReader:
     ) -> Clause:
         sentence = self._sentence
         chosen = choose_phrases(sentence, inside, taken)
-        words: list[Word] = []
-        excluded: list[Word] = []
-        is_excluding = False
-        by_place = {match.start: match for match in chosen}
-        place = start
-        while place < end:
-            match = by_place.get(place)
-            if match is not None and match.kind == "except":
-                is_excluding = True
-            found = self._describe(match, place, taken, chosen)
-            (excluded if is_excluding else words).extend(found)
-            place += 1
+        words, excluded = self._split_excluded(start, end, taken, chosen)
         values: dict[str, list[str]] = {}
         for match in chosen:
             values.setdefault(match.kind, []).append(match.value)
@@ -409,6 +398,20 @@ class ClauseReader:
             tense=self._find_tense(start, end),
             keeps=keeps,
         )
+
+    def _split_excluded(
+        self, start: int, end: int, taken: set[int], chosen: list[Match]
+    ) -> tuple[list[Word], list[Word]]:
+        """Return the words of a clause, and those behind "except"."""
+        words: list[Word] = []
+        excluded: list[Word] = []
+        is_excluding = False
+        by_place = {match.start: match for match in chosen}
+        for place in range(start, end):
+            match = by_place.get(place)
+            is_excluding |= match is not None and match.kind == "except"
+            (excluded if is_excluding else words).extend(self._describe(match, place, taken, chosen))
+        return words, excluded
 
     def _settle_asks(self, values: dict[str, list[str]], chosen: list[Match], start: int, end: int) -> None:
         """Correct the asks of a clause in `values`.

@@ -18,6 +18,7 @@ the section `mood` of a lexicon:
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from sash.intents.question_detection import asks_ability, is_question
 from sash.intents.sentence.clause import NOTICED
 from sash.intents.sentence.phrase_choice import SETTING
 from sash.intents.sentence.sentence import Sentence
@@ -148,6 +149,9 @@ class _Mood:
 
     def _has_told_thing(self, start: int, end: int) -> bool:
         """Return whether a part reports about a thing: "the TV paused"."""
+        part, language = self._sentence.cut(start, end), self._reader.lexicon.language
+        if is_question(part, language) and not asks_ability(part, language):
+            return False  # "Is the door locked and the garage shut?"
         first = self._find_first(start, end)
         depends = self._begins(("link",), start, end)
         for told in self._find(("told",), start, end):

@@ -24,6 +24,7 @@ _CLAUSE_SECTIONS = frozenset(
         "amount",
         "value",
         "soft",
+        "absence",
     }
 )
 # Of two phrases with the same number of words, the one with the lower number wins.
@@ -35,7 +36,7 @@ _PRIORITIES = {
     **dict.fromkeys(("all", "any", "everything", "refer"), 4),
     **dict.fromkeys(("join",), 5),
     **dict.fromkeys(("value", "pronoun"), 6),
-    **dict.fromkeys(("filler", "soft"), 7),
+    **dict.fromkeys(("filler", "soft", "absence"), 7),
     **dict.fromkeys(("talk",), 8),
 }
 _METERED = frozenset({"property.energy", "property.power", "property.gas", "property.water"})
