@@ -5,8 +5,11 @@ import json
 
 import pytest
 
-from sash.engine.recall import OldMessages, QuestionContext, group_by_turn, render
+from sash.engine.automatic_recall import is_enough
+from sash.engine.recall import Found, OldMessages, QuestionContext, group_by_turn, render
 from sash.errors import ModelUnreachable
+from sash.memory.recall_question import read_question
+from sash.memory.recall_ranking import WordHits
 from sash.memory.tokens import count_text
 from sash.ports.tools import ToolSpec
 from sash.testing import FaultyStore, ScriptedModel, calling
@@ -257,3 +260,13 @@ async def test_a_statement_with_most_words_of_a_question_is_no_earlier_question(
     await fill(runtime, session, "The licence plate of the caravan was KX71 OBD")
     await turn(runtime, session, "What was the licence plate of the caravan?")
     assert "user: The licence plate of the caravan was KX71 OBD" in system_texts(model.requests[-1])[-1]
+
+
+def test_a_question_about_the_past_needs_the_least_evidence_and_one_about_the_home_the_most():
+    found = Found((), WordHits((), {}, 100), {})
+    past, person, home = (
+        read_question(text, names=("Ida",))
+        for text in ("what did the boiler cost", "what does Ida eat", "is the boiler on")
+    )
+    enough = [[is_enough(evidence, found, each) for each in (past, person, home)] for evidence in (3, 7, 10)]
+    assert enough == [[True, False, False], [True, True, False], [True, True, True]]

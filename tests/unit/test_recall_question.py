@@ -44,6 +44,12 @@ def test_a_word_is_found_by_its_beginning_or_by_its_irregular_forms():
     assert read_question("car").words[0].forms[0] == "car", "a short word is no beginning"
 
 
+def test_a_speaker_who_is_named_is_told_from_i_and_you():
+    assert read_question("what does Ida like?", names=("Ida", "Paul"), asker="Paul").names_speaker
+    for text in ("what does Paul like?", "what do I like?", "what do you like?", "what is liked?"):
+        assert not read_question(text, names=("Ida", "Paul"), asker="Paul").names_speaker, text
+
+
 def test_names_are_speakers_and_words_only_if_nothing_else_is_asked():
     asked = read_question("what did Ida want for dinner", names=("Ida", "Paul"))
     assert asked.speakers == {"Ida"}

@@ -13,8 +13,8 @@ from sash.memory.words import split_words
 SAME = 0.6
 MAX_SAME_READ = 20
 # How much the words of a question must tell, as parts of what a word of one single message tells. The home or
-# the model can answer a question about the present, so it needs more.
-NEEDED_PAST, NEEDED = 0.6, 2.0
+# the model can answer a question about the present, so it needs more. They know less of what a person likes.
+NEEDED_PAST, NEEDED_OF_PERSON, NEEDED = 0.6, 1.4, 2.0
 # In a short conversation, a word tells little.
 MIN_EVIDENCE = 2.15
 # The texts of a window with more characters are split into words in a thread.
@@ -100,7 +100,9 @@ def measure_window(found: Found, question: RecallQuestion, texts: Sequence[str])
 def is_enough(evidence: float, found: Found, question: RecallQuestion) -> bool:
     """Return whether the words of a question clearly mean one old place."""
     of_one_message = math.log(found.hits.message_count or 1)
-    part = NEEDED_PAST if question.looks_back else NEEDED
+    part = NEEDED_OF_PERSON if question.names_speaker else NEEDED
+    if question.looks_back:
+        part = NEEDED_PAST
     if question.looks_back and found.has_similar:
         return True
     return evidence > 0 and evidence >= max(part * of_one_message, min(MIN_EVIDENCE, of_one_message))

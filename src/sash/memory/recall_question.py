@@ -29,7 +29,8 @@ class RecallQuestion:
     """A question for old messages, with the words that have a topic.
 
     `telling` are the places in `words` of those that are not among the commonest words of the language.
-    `speakers` are those whom it names, as messages have them. `looks_back` is True if it tells of the past.
+    `speakers` are those whom it names, as messages have them. `looks_back` is True if it tells of the past, and
+    `names_speaker` if it names one by name, and not by "I" or "you".
     """
 
     words: tuple[AskedWord, ...]
@@ -37,6 +38,7 @@ class RecallQuestion:
     speakers: frozenset[str] = frozenset()
     period: Period | None = None
     looks_back: bool = False
+    names_speaker: bool = False
 
     @property
     def is_about_time(self) -> bool:
@@ -60,6 +62,7 @@ def read_question(
     ordinary = lexicon.stop | lexicon.common
     by_name = {word: name for name in names for word in split_words(name) if word not in ordinary}
     speakers = {by_name[word] for word in said if word in by_name}
+    names_speaker = bool(speakers - {asker, agent})
     if not speakers:
         if not lexicon.me.isdisjoint(said):
             speakers.add(asker)
@@ -70,7 +73,7 @@ def read_question(
     words = tuple(AskedWord(word, forms) for forms, word in reversed(by_forms.items()))[:MAX_WORDS]
     telling = frozenset(n for n, word in enumerate(words) if word.text not in lexicon.common)
     looks_back = _tells_of_past(said, lexicon) or refers_back(said, lexicon)
-    return RecallQuestion(words, telling, frozenset(speakers), period, looks_back)
+    return RecallQuestion(words, telling, frozenset(speakers), period, looks_back, names_speaker)
 
 
 def _tells_of_past(said: list[str], lexicon: RecallLexicon) -> bool:
