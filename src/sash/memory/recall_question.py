@@ -29,8 +29,8 @@ class RecallQuestion:
     """A question for old messages, with the words that have a topic.
 
     `telling` are the places in `words` of those that are not among the commonest words of the language.
-    `speakers` are those whom it names, as messages have them. `looks_back` is True if it tells of the past, and
-    `names_speaker` if it names one by name, and not by "I" or "you".
+    `speakers` are those whom it names, as messages have them. `looks_back` is True if it tells of the past,
+    and `names_speaker` if it names one by name, and not by "I" or "you".
     """
 
     words: tuple[AskedWord, ...]
