@@ -167,7 +167,7 @@ async def test_a_question_and_a_promised_answer_survive_power_cuts(
     model.release()
     await sash_house.start()
     await wait_for_notification(sash_house, "The answer is 42.")
-    found = await sash_house.call("sash.search", {"query": "The answer is 42"})
+    found = await sash_house.call("sash.search", {"query": "42"})
     assert len(found["messages"]) == 1
     await sash_house.set_options(early_wait_enable=False)
 

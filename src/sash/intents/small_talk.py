@@ -25,7 +25,7 @@ _RUNNING = {
     "timer": ("active",),
 }
 # Answers that a model would give better.
-_GUESSES = frozenset({"joke", "blame", "love", "how_are_you", "program"})
+_GUESSES = frozenset({"joke", "blame", "love", "how_are_you", "privacy", "program"})
 # Answers to a question that a model may have asked.
 _REPLIES = frozenset({"yes", "no", "never_mind", "unsure", "praise", "sorry"})
 # "How are you today?" is small talk, but "tomorrow morning" is no greeting.
