@@ -408,13 +408,14 @@ class SqliteStore:
         return await self._search(search)
 
     async def find_words(self, owner: str, session_id: str, words: Sequence[AskedWord]) -> WordHits[int]:
-        def find(db: sqlite3.Connection, key: int) -> WordHits[int]:
-            return word_search.find_words(db, owner, key, words)
+        def find(db: sqlite3.Connection, key: int) -> WordHits[int] | None:
+            lacks_many = full_text_index.count_unindexed(db) > MAX_UNINDEXED
+            return None if lacks_many else word_search.find_words(db, owner, key, words)
 
         async def search() -> WordHits[int]:
-            if await self._read(full_text_index.count_unindexed, owner) > MAX_UNINDEXED:
+            while (found := await self._read_session(owner, session_id, find)) is None:
                 await self.database.write_in_slices(full_text_index.index_messages)
-            return await self._read_session(owner, session_id, find)
+            return found
 
         return await self._search(search)
 
