@@ -19,7 +19,7 @@ BETWEEN_MESSAGES = timedelta(seconds=30)
 
 
 def read_locomo(file: Path) -> list[Conversation]:
-    """Return the conversations of a file. Captions of pictures are left out, because nobody said them."""
+    """Return the conversations of a file. Captions of pictures are left out, because they were not said."""
     return [_read_conversation(sample) for sample in json.loads(file.read_text("utf-8"))]
 
 

@@ -9,7 +9,7 @@ from sash.memory.words import is_unspaced, split_index_words
 
 # Words are compared by their parts of so many letters.
 PART_LENGTH = 3
-# A shorter word has too few parts. A longer one is no word that anybody types.
+# A shorter word has too few parts. A longer one is hardly a word.
 MIN_CHARS, MAX_CHARS = 4, 40
 # So many different words of one message are known. More are no text that a person writes.
 MAX_WORDS_OF_MESSAGE = 2000
