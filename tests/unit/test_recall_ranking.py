@@ -67,9 +67,8 @@ def test_the_forms_of_a_word_are_found_in_a_text():
 
 
 def test_of_two_messages_with_the_same_words_the_short_one_is_better():
-    hits = WordHits((2.0,), {1: 1, 2: 1}, 9)
     places = {1: Place(1, "user", "user", 0, 300, False), 2: Place(2, "user", "user", 0, 30, False)}
-    best = choose_best(hits, places)
+    best = choose_best(WordHits((2.0,), {1: 1, 2: 1}, 9, places=places))
     assert best[2] == 1
     assert 0.5 < best[1] < 1
 
@@ -77,10 +76,10 @@ def test_of_two_messages_with_the_same_words_the_short_one_is_better():
 def test_only_the_best_messages_have_a_score_and_unknown_places_have_none():
     hits = WordHits((1.0,), dict.fromkeys(range(1, 150), 1), 1000)
     places = {n: Place(n, "user", "user", 0, 10, False) for n in range(1, 149)}
-    best = choose_best(hits, places)
+    best = choose_best(hits.at_places(places))
     assert len(best) == MAX_BEST
     assert 149 not in best
-    assert choose_best(WordHits((), {}, 0), {}) == {}
+    assert choose_best(WordHits((), {}, 0)) == {}
 
 
 def test_messages_get_a_part_of_the_scores_around_them():

@@ -119,14 +119,13 @@ class OldMessages:
             return await self._find_period(question)
         hits = await self._store.find_words(self._owner, self._session_id, question.words)
         similar = await self._find_similar(text) if by_meaning else SimilarMessages()
-        wanted = {*hits.found, *similar.scores}
-        places = await self._read_places(wanted)
-        own = choose_best(hits, places)
+        places = {**hits.places, **await self._read_places(similar.scores.keys() - hits.found.keys())}
+        own = choose_best(hits)
         for position, score in similar.scores.items():
             if position in places:
                 own[position] = own.get(position, 0.0) + SIMILAR * score
-        around = {n for at in own for n in range(max(1, at - REACH), at + REACH + 1)} - wanted
-        places |= await self._read_places(around)
+        around = {n for at in own for n in range(max(1, at - REACH), at + REACH + 1)}
+        places |= await self._read_places(around - places.keys())
         ranked = rank_messages(own, places.values(), question.speakers, question.period)
         if not ranked and question.period is not None:
             return await self._find_period(question)

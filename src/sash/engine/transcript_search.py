@@ -118,18 +118,15 @@ class TranscriptSearch:
         hits = await self._store.search_words(
             self._owner, question.words, session_id=self._session_id, count=max(MAX_CANDIDATES, count)
         )
-        near: defaultdict[str, set[int]] = defaultdict(set)
-        for session_id, at in hits.found:
-            near[session_id].update(range(max(1, at - REACH), at + REACH + 1))
-        places = {session_id: await self._read_places(session_id, near[session_id]) for session_id in near}
-        known = {
-            Spot(session_id, at): place for session_id in places for at, place in places[session_id].items()
-        }
-        own = choose_best(hits, known, max(MAX_BEST, count))
+        best: defaultdict[str, dict[int, float]] = defaultdict(dict)
+        for (session_id, at), score in choose_best(hits, max(MAX_BEST, count)).items():
+            best[session_id][at] = score
+        places: dict[str, Mapping[int, Place]] = {}
         scores: list[tuple[Spot, float]] = []
-        for session_id, around in places.items():
-            best = {at: score for (found_in, at), score in own.items() if found_in == session_id}
-            ranked = rank_messages(best, around.values(), question.speakers, question.period)
+        for session_id, own in best.items():
+            around = {n for at in own for n in range(max(1, at - REACH), at + REACH + 1)}
+            places[session_id] = await self._read_places(session_id, around)
+            ranked = rank_messages(own, places[session_id].values(), question.speakers, question.period)
             scores += [(Spot(session_id, at), score) for at, score in ranked]
         scores.sort(key=lambda item: -item[1])
         return [spot for spot, _ in scores if with_others or spot in hits.found], places

@@ -5,7 +5,7 @@ All values are plain: positions, lengths, speakers, times. So every store gets t
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from heapq import nlargest
 from typing import Generic, NamedTuple, TypeVar
 
@@ -53,8 +53,7 @@ class Spot(NamedTuple):
 K = TypeVar("K", int, Spot)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A message as the ranking sees it. `at` is its time in seconds, and `length` is in characters.
 
     `speaker` is its name, or else its role.
@@ -73,14 +72,20 @@ class WordHits(Generic[K]):
     """The messages with the words of a question.
 
     `weights` are those of the words: the rarer a word is, the more it tells. `found` has for each message
-    the places of its words in `weights`, as the bits of a number. `guessed` are the places of words
-    that no message has: other words stand for them that are written alike.
+    the numbers of its words in `weights`, as the bits of a number. `guessed` are the numbers of words
+    that no message has: other words stand for them that are written alike. `places` has the same messages
+    as `found`.
     """
 
     weights: tuple[float, ...]
     found: Mapping[K, int]
     message_count: int
     guessed: frozenset[int] = frozenset()
+    places: Mapping[K, Place] = field(default_factory=dict)
+
+    def at_places(self, places: Mapping[K, Place]) -> "WordHits[K]":
+        """Return the hits with their places. Messages without a place are left out."""
+        return replace(self, found={at: self.found[at] for at in places}, places=places)
 
     def sum_weights(self, words: int) -> float:
         """Return the sum of the weights of some words, given as bits."""
@@ -134,12 +139,14 @@ def make_place(position: int, message: MessageEntry) -> Place:
     return Place(position, message.role, speaker, at, len(text), ends_with_question_mark(text))
 
 
-def choose_best(hits: WordHits[K], places: Mapping[K, Place], count: int = MAX_BEST) -> dict[K, float]:
+def choose_best(hits: WordHits[K], count: int = MAX_BEST) -> dict[K, float]:
     """Return the scores of the best candidates, from 0 to 1. Of the same words, a short message has more."""
-    sums = {at: hits.sum_weights(words) for at, words in hits.found.items()}
-    known = [at for at in sums if at in places]
-    mean = sum(places[at].length for at in known) / len(known) if known else 1.0
-    scores = {at: sums[at] / (1 + _K1 * (1 - _B + _B * places[at].length / (mean or 1.0))) for at in known}
+    mean = sum(place.length for place in hits.places.values()) / max(1, len(hits.places)) or 1.0
+    sums = {words: hits.sum_weights(words) for words in set(hits.found.values())}
+    scores = {
+        at: sums[words] / (1 + _K1 * (1 - _B + _B * hits.places[at].length / mean))
+        for at, words in hits.found.items()
+    }
     most = max(scores.values(), default=0.0)
     best = nlargest(count, scores.items(), key=lambda item: (item[1], item[0]))
     return {at: score / most for at, score in best} if most > 0 else {}

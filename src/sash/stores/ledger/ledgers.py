@@ -387,26 +387,25 @@ class Ledgers:
     def search_words(
         self, owner: str, words: Sequence[AskedWord], *, session_id: str | None = None, count: int
     ) -> WordHits[Spot]:
-        searched = [
-            ledger
+        searched = {
+            ledger.session.id: ledger
             for ledger in self._all_ledgers()
             if ledger.session.owner == owner and session_id in (None, ledger.session.id)
-        ]
+        }
 
         def find(forms: Iterable[str]) -> set[Spot]:
-            return {
-                Spot(ledger.session.id, at) for ledger in searched for at in ledger.list_with_forms(forms)
-            }
+            return {Spot(id_, at) for id_, ledger in searched.items() for at in ledger.list_with_forms(forms)}
 
         def find_similar(word: str) -> set[Spot]:
-            return {
-                Spot(ledger.session.id, at) for ledger in searched for at in ledger.list_with_similar(word)
-            }
+            found = ((id_, ledger.list_with_similar(word)) for id_, ledger in searched.items())
+            return {Spot(id_, at) for id_, positions in found for at in positions}
 
         lists = [find(word.forms) for word in words]
         guessed = add_similar(lists, words, find_similar)
-        total = sum(len(ledger.transcript) for ledger in searched)
-        return choose_candidates(lists, total, guessed, count)
+        total = sum(len(ledger.transcript) for ledger in searched.values())
+        hits = choose_candidates(lists, total, guessed, count)
+        found = ((spot, searched[spot.session_id].find_place(spot.position)) for spot in hits.found)
+        return hits.at_places({spot: place for spot, place in found if place is not None})
 
     def read_places(
         self, owner: str, session_id: str, positions: Collection[int], *, with_window: bool = False

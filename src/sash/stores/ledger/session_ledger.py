@@ -373,7 +373,8 @@ class Ledger:
         guessed = add_similar(
             lists, words, lambda word: [*filter(self._is_evicted, self.list_with_similar(word))]
         )
-        return choose_candidates(lists, len(self.transcript) - len(self.in_window), guessed)
+        hits = choose_candidates(lists, len(self.transcript) - len(self.in_window), guessed)
+        return hits.at_places({at: place for at in hits.found if (place := self.find_place(at))})
 
     def list_with_forms(self, forms: Iterable[str]) -> set[int]:
         """Return the positions of the messages with one of some forms, without results of tools."""
@@ -388,7 +389,12 @@ class Ledger:
         """Return the places of those messages at some positions that were said."""
         known = (n for n in sorted(positions) if 0 < n <= len(self.transcript))
         wanted = (n for n in known if with_window or self._is_evicted(n))
-        return [make_place(n, m) for n in wanted if (m := self.transcript[n - 1]).role in SAID and m.text]
+        return [place for n in wanted if (place := self.find_place(n))]
+
+    def find_place(self, position: int) -> Place | None:
+        """Return the place of a message of the transcript, or None if it was not said."""
+        message = self.transcript[position - 1]
+        return make_place(position, message) if message.role in SAID and message.text else None
 
     def _is_evicted(self, position: int) -> bool:
         return self.transcript[position - 1].id not in self.in_window

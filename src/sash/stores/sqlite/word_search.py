@@ -4,7 +4,6 @@ import json
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from time import monotonic
 from typing import Any, NamedTuple
@@ -53,10 +52,10 @@ def find_words(db: sqlite3.Connection, owner: str, key: int, words: Sequence[Ask
             lists[n].add(row)
     guessed = add_similar(lists, words, list_similar)
     hits = choose_candidates(lists, window.first_position - 1 - len(window.kept), guessed)
-    rows_found = json.dumps(list(hits.found))
-    positions = dict(db.execute(SQL["positions_of_rows"], {"session": key, "rows": rows_found}))
-    found = {positions[row]: words for row, words in hits.found.items() if row in positions}
-    return replace(hits, found=found)
+    found = _find_places(db, owner, hits.found)
+    words_at = {spot.position: hits.found[row] for row, spot, _ in found}
+    places = {spot.position: place for _, spot, place in found}
+    return WordHits(hits.weights, words_at, hits.message_count, guessed, places)
 
 
 def search_words(
@@ -82,14 +81,9 @@ def search_words(
             SQL["count_owner_messages"], {"owner": owner, "session_id": session_id}
         ).fetchone()
         hits = choose_candidates(lists, total, guessed, count)
-        where = {"owner": owner, "rows": json.dumps(list(hits.found))}
-        spots = {
-            row: Spot(str(found_in), position)
-            for row, found_in, position in db.execute(SQL["spots_of_rows"], where)
-            if isinstance(position, int)
-        }
-    found = {spots[row]: words for row, words in hits.found.items() if row in spots}
-    return WordHits(hits.weights, found, total, guessed)
+        found = _find_places(db, owner, hits.found)
+    words_at = {spot: hits.found[row] for row, spot, _ in found}
+    return WordHits(hits.weights, words_at, total, guessed, {spot: place for _, spot, place in found})
 
 
 @contextmanager
@@ -120,6 +114,18 @@ def read_places(
     return read_sound(_read_place, found)
 
 
+def _find_places(db: sqlite3.Connection, owner: str, rows: Collection[int]) -> list[tuple[int, Spot, Place]]:
+    """Return the rows of those messages that were said, with their sessions and places."""
+
+    def read(columns: Sequence[Any]) -> tuple[int, Spot, Place]:
+        row, session_id, *others = columns
+        place = _read_place(others)
+        return row, Spot(str(session_id), place.position), place
+
+    where = {"owner": owner, "rows": json.dumps(list(rows))}
+    return read_sound(read, db.execute(SQL["places_of_rows"], where))
+
+
 class _Window(NamedTuple):
     """The first message of a window, and the positions before it that the window keeps."""
 
@@ -146,9 +152,10 @@ def _read_place(row: Sequence[Any]) -> Place:
     position, role, speaker, timestamp, length, end = row
     try:
         at = datetime.fromisoformat(timestamp).timestamp()
+        is_question = ends_with_question_mark(str(end))
+        return Place(int(position), str(role), str(speaker), at, int(length), is_question)
     except (TypeError, ValueError, OverflowError) as error:
         raise StoreUnavailable("a stored row is damaged, `sash doctor` names it") from error
-    return Place(int(position), str(role), str(speaker), at, int(length), ends_with_question_mark(str(end)))
 
 
 def _quote_search(key: int | None, forms: Collection[str]) -> str:

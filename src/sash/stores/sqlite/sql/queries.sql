@@ -503,10 +503,6 @@ DELETE FROM word_parts WHERE (session, part, word) IN (
 SELECT CAST(total(positions) AS INTEGER) FROM sessions
 WHERE owner = :owner AND (:session_id IS NULL OR id = :session_id) AND typeof(positions) = 'integer';
 
--- name: spots_of_rows
-SELECT m.row, s.id, m.position FROM json_each(:rows) AS j CROSS JOIN messages AS m ON m.row = j.value
-    JOIN sessions AS s ON s.key = m.session WHERE s.owner = :owner;
-
 -- name: evicted_until
 -- The position and the row of the first message behind the evicted ones, and the positions before it that are kept.
 SELECT c.window_from, iif(json_valid(c.kept), c.kept, '[]'), ifnull((SELECT m.row FROM messages AS m
@@ -519,10 +515,6 @@ SELECT m.row FROM json_each(:positions) AS j CROSS JOIN messages AS m ON m.sessi
 -- name: rows_with_words
 SELECT rowid FROM said WHERE said MATCH :words AND rowid < :until;
 
--- name: positions_of_rows
-SELECT m.row, m.position FROM json_each(:rows) AS j CROSS JOIN messages AS m ON m.row = j.value
-WHERE m.session = :session;
-
 -- name: messages_at
 SELECT m.position, m.continuation_id, m.body, m.position >= c.window_from
     OR EXISTS (SELECT 1 FROM json_each(iif(json_valid(c.kept), c.kept, '[]')) WHERE value = m.position)
@@ -530,19 +522,32 @@ FROM json_each(:positions) AS j CROSS JOIN messages AS m ON m.session = :session
     CROSS JOIN cuts AS c ON c.session = m.session
 ORDER BY m.position;
 
+-- name: said_columns
+-- Of a message `m`: who said it, when, and its text.
+m.position, json_extract(m.body, '$.role') AS role, json_extract(m.body, '$.name') AS name,
+json_extract(m.body, '$.timestamp') AS timestamp, CASE json_type(m.body, '$.content')
+    WHEN 'array' THEN (SELECT group_concat(CASE type WHEN 'object' THEN json_extract(value, '$.text') END, ' ')
+        FROM json_each(m.body, '$.content'))
+    ELSE json_extract(m.body, '$.content') END AS text;
+
+-- name: place_columns
+-- Who, when, how long, and whether it is a question.
+position, role, ifnull(name, role), timestamp, length(text), substr(text, -20);
+
 -- name: places
--- What was said, without the results of tools: who, when, how long, and whether it is a question.
-SELECT position, role, ifnull(json_extract(body, '$.name'), role), json_extract(body, '$.timestamp'), length(text),
-    substr(text, -20)
-FROM (
-    SELECT m.position, m.body, json_extract(m.body, '$.role') AS role, CASE json_type(m.body, '$.content')
-        WHEN 'array' THEN (SELECT group_concat(CASE type WHEN 'object' THEN json_extract(value, '$.text') END, ' ')
-            FROM json_each(m.body, '$.content'))
-        ELSE json_extract(m.body, '$.content') END AS text
+-- What was said, without the results of tools. MATERIALIZED: SQLite would compute each column again where it is used.
+WITH found AS MATERIALIZED (
+    SELECT {said_columns}
     FROM json_each(:positions) AS j CROSS JOIN messages AS m ON m.session = :session AND m.position = j.value
-    WHERE json_valid(m.body)
-)
-WHERE role IN ('user', 'assistant') AND text <> '';
+    WHERE json_valid(m.body))
+SELECT {place_columns} FROM found WHERE role IN ('user', 'assistant') AND text <> '';
+
+-- name: places_of_rows
+WITH found AS MATERIALIZED (
+    SELECT m.row, s.id AS session_id, {said_columns}
+    FROM json_each(:rows) AS j CROSS JOIN messages AS m ON m.row = j.value JOIN sessions AS s ON s.key = m.session
+    WHERE s.owner = :owner AND json_valid(m.body))
+SELECT row, session_id, {place_columns} FROM found WHERE role IN ('user', 'assistant') AND text <> '';
 
 -- name: turn_stats
 -- `:owner` may be NULL for all owners.
