@@ -63,9 +63,9 @@ def read_conversation(name: str, questions_of: str = "plain") -> Conversation:
     return Conversation(name, messages, asked, LANGUAGES[name])
 
 
-def read_everyday() -> list[tuple[str, str]]:
+def read_everyday(file: str = "everyday") -> list[tuple[str, str]]:
     """Return messages on which nothing is to be recalled, each with its language."""
-    lines = (FOLDER / "everyday.txt").read_text("utf-8").splitlines()
+    lines = (FOLDER / f"{file}.txt").read_text("utf-8").splitlines()
     return [(line[:2], line[3:]) for line in lines if line]
 
 
