@@ -8,6 +8,7 @@ from benchmarks._recall_before import rank_turns
 from benchmarks._recall_data import AGENT, AskedLater, Conversation
 from benchmarks._recall_embedder import add_vectors
 from sash.engine.recall import OldMessages, QuestionContext
+from sash.memory.recall_question import UNNAMED
 from sash.memory.words import split_words
 from sash.ports.embedder import Embedder
 from sash.ports.store import Bundle, Store, StoredMessage
@@ -54,8 +55,7 @@ async def import_conversation(store: Store, conversation: Conversation) -> str:
 
 def describe_asker(question: AskedLater, conversation: Conversation) -> QuestionContext:
     """Return when a question is asked, in which language, and who asks it."""
-    names = tuple(name for name in conversation.names if name != AGENT)
-    return QuestionContext(question.at, conversation.language, names, question.asker)
+    return QuestionContext(question.at, conversation.language, asker=question.asker or UNNAMED)
 
 
 async def make_old_messages(
@@ -72,8 +72,7 @@ async def make_sash(store: Store, conversation: Conversation, embedder: Embedder
     old = await make_old_messages(store, conversation, embedder)
 
     async def rank(question: AskedLater) -> list[int]:
-        asked = await describe_asker(question, conversation).read(question.question)
-        found = await old.find(asked, question.question)
+        found = await old.find(question.question, describe_asker(question, conversation))
         return [position for position, _ in found.ranked]
 
     return Contestant("Sash" if embedder is None else "Sash with an embedder of words", rank)

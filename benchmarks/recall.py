@@ -149,17 +149,18 @@ async def measure_automatic(conversation: Conversation, embedder: Embedder | Non
     evicted = replace(conversation, messages=conversation.messages[:first])
     old = await make_old_messages(store, evicted, embedder)
     window = [normalize(entry.text) for entry in entries[first:]]
+    names = tuple({entry.name for entry in entries[first:] if entry.name})
     asked = [question for question in conversation.questions if question.evidence]
     in_window = brought = 0
     for question in asked:
         if any(message_id > first for message_id in question.evidence):
             in_window += 1
             continue
-        context = describe_asker(question, conversation)
+        context = replace(describe_asker(question, conversation), names=names)
         text = question.question
         _, found = await recall_for(old, text, context, window, count_text, MAX_AUTOMATIC_TOKENS)
         brought += any(each.position in question.evidence for each in found)
-    context = describe_asker(conversation.questions[0], conversation)
+    context = replace(describe_asker(conversation.questions[0], conversation), names=names)
     everyday = [text for spoken, text in read_everyday() if spoken == conversation.language]
     alarms = 0
     for text in everyday:

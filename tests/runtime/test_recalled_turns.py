@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from sash.engine.automatic_recall import is_enough
+from sash.engine.automatic_recall import Evidence, is_enough
 from sash.engine.recall import Found, OldMessages, QuestionContext, group_by_turn, render
 from sash.errors import ModelUnreachable
 from sash.memory.recall_question import read_question
@@ -232,8 +232,7 @@ async def test_a_turn_is_recalled_from_its_question_on_and_nothing_that_is_in_si
     for n in range(3):
         await turn(runtime, session, f"small talk number {n}")
     old = OldMessages(runtime.store, "local", session.id)
-    asked = await QuestionContext(clock.now()).read("the pond")
-    found = await old.find(asked, "the pond")
+    found = await old.find("the pond", QuestionContext(clock.now()))
     [best, *others] = group_by_turn(await old.read_best(found, len, 1000))
     assert [each.stored.message.text for each in best] == ["Where is the heron?", "It stands in the pond."]
     assert not any(each.stored.in_window for each in [*best, *(each for turn in others for each in turn)])
@@ -247,8 +246,8 @@ async def test_what_is_recalled_fits_its_budget_with_its_dates(run, clock):
         clock.advance(7200)
     await fill(runtime, session)
     old = OldMessages(runtime.store, "local", session.id)
-    asked = await QuestionContext(clock.now()).read("boiler")
-    best = await old.read_best(await old.find(asked, "boiler"), count_text, 200)
+    found = await old.find("boiler", QuestionContext(clock.now()))
+    best = await old.read_best(found, count_text, 200)
     assert len(best) > 5
     assert count_text(render(best)) <= 200
 
@@ -262,11 +261,10 @@ async def test_a_statement_with_most_words_of_a_question_is_no_earlier_question(
     assert "user: The licence plate of the caravan was KX71 OBD" in system_texts(model.requests[-1])[-1]
 
 
-def test_a_question_about_the_past_needs_the_least_evidence_and_one_about_the_home_the_most():
-    found = Found((), WordHits((), {}, 100), {})
-    past, person, home = (
-        read_question(text, names=("Ida",))
-        for text in ("what did the boiler cost", "what does Ida eat", "is the boiler on")
+def test_a_question_about_the_past_needs_less_evidence_than_one_about_the_home():
+    past, home = (
+        Found(read_question(text), (), WordHits((), {}, 100), {})
+        for text in ("what did the boiler cost", "is the boiler on")
     )
-    enough = [[is_enough(evidence, found, each) for each in (past, person, home)] for evidence in (3, 7, 10)]
-    assert enough == [[True, False, False], [True, True, False], [True, True, True]]
+    enough = [[is_enough(Evidence(weight), found) for found in (past, home)] for weight in (1, 3, 10)]
+    assert enough == [[False, False], [True, False], [True, True]]

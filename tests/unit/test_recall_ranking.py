@@ -107,15 +107,15 @@ def test_calls_of_tools_do_not_stand_between_a_question_and_its_answer():
     assert rank({1: 1.0}, places)[5] > 0.7
 
 
-def test_a_speaker_who_is_named_counts_more_and_two_count_alike():
+def test_what_was_said_by_a_speaker_who_is_asked_for_counts_more():
     own, places = (
         {2: 1.0, 6: 1.0},
         [Place(2, "user", "Ida", 0, 9, False), Place(6, "user", "Paul", 9 * HOUR, 9, False)],
     )
     assert rank_messages(own, places, {"Ida"})[0][0] == 2
     assert rank_messages(own, places, {"Paul"})[0][0] == 6
-    both = rank(own, places, speakers={"Ida", "Paul"})
-    assert both[2] == both[6]
+    unnamed = rank(own, places)
+    assert unnamed[2] == unnamed[6]
 
 
 def test_several_good_messages_lift_their_stretch():

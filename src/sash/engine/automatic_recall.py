@@ -3,8 +3,16 @@
 import asyncio
 import math
 from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
 
-from sash.engine.recall import Found, OldMessages, QuestionContext, RecalledMessage, find_partner
+from sash.engine.recall import (
+    Found,
+    OldMessages,
+    QuestionContext,
+    RecalledMessage,
+    find_partner,
+    list_name_forms,
+)
 from sash.memory.asked_words import list_words_in
 from sash.memory.recall_question import MAX_CHARS, RecallQuestion, find_question, is_asking
 from sash.memory.words import split_words
@@ -12,15 +20,18 @@ from sash.memory.words import split_words
 # Two messages with this part of their words in common are the same question.
 SAME = 0.6
 MAX_SAME_READ = 20
-# How much the words of a question must tell, as parts of what a word of one single message tells. The home or
-# the model can answer a question about the present, so it needs more. They know less of what a person likes.
-NEEDED_PAST, NEEDED_OF_PERSON, NEEDED = 0.6, 1.4, 2.0
+# The minimum evidence for a question, as a multiple of the weight of a word that only one message has. The
+# home or the model can answer a question about the present, so it needs more. They know less about a person:
+# if the question names one, and the old place is about this person, it needs less again.
+NEEDED_PAST, NEEDED_OF_PERSON, NEEDED = 0.6, 0.7, 2.0
 # In a short conversation, a word tells little.
 MIN_EVIDENCE = 2.15
 # The texts of a window with more characters are split into words in a thread.
 MAX_CHARS_ON_LOOP = 50_000
 # Messages that stand so close to each other count together.
 NEAR = 2
+# So many of the best places are read to see if they are about the person whom a question names.
+MAX_PLACES_READ = 10
 
 
 async def recall_for(
@@ -33,56 +44,67 @@ async def recall_for(
 ) -> tuple[RecallQuestion, list[RecalledMessage]]:
     """Return what a message asks for, and the old messages that it clearly needs, best first.
 
-    It asks something, its words mean one old place and not the window, and it is no question of every day. Or
-    it asks what was said at a time.
+    Return no messages unless the message is a question whose words stand close together in an old place, and
+    not in the window. A question that was asked twice before is a habit and gets none. A question about a
+    time without a topic gets what was said then.
     """
     query = find_question(text, context.language)
     question = await context.read(query)
     if not is_asking(query, context.language):
         return question, []
     if question.is_about_time and question.looks_back:
-        return question, await old.read_best(await old.find(question, query), count, budget)
+        return question, await old.read_best(await old.find(query, context), count, budget)
     if not question.telling:
         return question, []
     # A question about the present does not need an old message that is only similar.
-    found = await old.find(question, query, by_meaning=question.looks_back)
-    repeated = await _find_same_questions(old, found, query, question, context.language)
+    found = await old.find(query, context, by_meaning=question.looks_back)
+    question = found.question
+    repeated = await _find_same_questions(old, found, query, context.language)
     if len(repeated) > 1:
         return question, []
     partners = (find_partner(at, found.places) for at in repeated)
     left_out = {*repeated, *(at for at in partners if at is not None)}
-    evidence = measure_evidence(found, question, left_out)
-    if not is_enough(evidence, found, question):
+    evidence = measure_evidence(found, left_out)
+    if not is_enough(evidence, found) and not await _is_enough_of_person(old, evidence, found):
         return question, []
     if sum(map(len, window_texts)) > MAX_CHARS_ON_LOOP:
-        in_window = await asyncio.to_thread(measure_window, found, question, window_texts)
+        in_window = await asyncio.to_thread(measure_window, found, window_texts)
     else:
-        in_window = measure_window(found, question, window_texts)
-    if evidence < in_window:
+        in_window = measure_window(found, window_texts)
+    if evidence.weight < in_window:
         return question, []
     return question, await old.read_best(found, count, budget, left_out)
 
 
-def measure_evidence(found: Found, question: RecallQuestion, leave_out: Collection[int] = ()) -> float:
-    """Return how much the telling words of a question say at the best old place."""
-    telling = sum(1 << n for n in question.telling)
+class Evidence(NamedTuple):
+    """How much the telling words of a question weigh at the best old places, and their positions."""
+
+    weight: float = 0.0
+    positions: tuple[int, ...] = ()
+
+
+def measure_evidence(found: Found, leave_out: Collection[int] = ()) -> Evidence:
+    """Return what the telling words of a question weigh where most of them stand close together."""
+    telling = sum(1 << n for n in found.question.telling)
     bits = {at: words & telling for at, words in found.hits.found.items() if at not in leave_out}
-    ordered = sorted(at for at in bits if at in found.places)
-    best = 0.0
+    ordered = sorted(bits)
+    weights: dict[int, float] = {}
     for n, at in enumerate(ordered):
         words = bits[at]
         for other in (*ordered[max(0, n - 1) : n], *ordered[n + 1 : n + 2]):
             if abs(other - at) <= NEAR:
                 words |= bits[other]
-        best = max(best, found.hits.sum_weights(words))
-    return best
+        weights[at] = found.hits.sum_weights(words)
+    most = max(weights.values(), default=0.0)
+    return Evidence(most, tuple(at for at in ordered if weights[at] == most)) if most > 0 else Evidence()
 
 
-def measure_window(found: Found, question: RecallQuestion, texts: Sequence[str]) -> float:
-    """Return how much the telling words of a question say at the best place of the window.
+def measure_window(found: Found, texts: Sequence[str]) -> float:
+    """Return how much the telling words of a question weigh at the best place of the window.
 
     The texts are in normal form (`words.normalize`). Most have none of the words, and are not split.
     """
+    question = found.question
     begins = tuple(form.rstrip("*") for n in question.telling for form in question.words[n].forms)
     has = [
         set(list_words_in(text, question.words)) & question.telling
@@ -97,28 +119,43 @@ def measure_window(found: Found, question: RecallQuestion, texts: Sequence[str])
     return best
 
 
-def is_enough(evidence: float, found: Found, question: RecallQuestion) -> bool:
+def is_enough(evidence: Evidence, found: Found) -> bool:
     """Return whether the words of a question clearly mean one old place."""
+    looks_back = found.question.looks_back
+    return (looks_back and found.has_similar) or _reaches(
+        NEEDED_PAST if looks_back else NEEDED, evidence, found
+    )
+
+
+async def _is_enough_of_person(old: OldMessages, evidence: Evidence, found: Found) -> bool:
+    """Return whether a question names a speaker, and means an old place that is about this speaker."""
+    question = found.question
+    if not question.named or question.is_request or not _reaches(NEEDED_OF_PERSON, evidence, found):
+        return False
+    forms = {form for name in question.named for form in list_name_forms(name)}
+    best = evidence.positions[-MAX_PLACES_READ:]
+    partners = {find_partner(at, found.places) for at in best}
+    read = await old.read([*best, *(at for at in partners if at is not None)])
+    return any(
+        stored.message.name in question.named or not forms.isdisjoint(split_words(stored.message.text))
+        for stored in read
+    )
+
+
+def _reaches(part: float, evidence: Evidence, found: Found) -> bool:
+    """Return whether the evidence weighs as much as a part of a word that only one message has."""
     of_one_message = math.log(found.hits.message_count or 1)
-    part = NEEDED_OF_PERSON if question.names_speaker else NEEDED
-    if question.looks_back:
-        part = NEEDED_PAST
-    if question.looks_back and found.has_similar:
-        return True
-    return evidence > 0 and evidence >= max(part * of_one_message, min(MIN_EVIDENCE, of_one_message))
+    return 0 < evidence.weight >= max(part * of_one_message, min(MIN_EVIDENCE, of_one_message))
 
 
-async def _find_same_questions(
-    old: OldMessages, found: Found, text: str, question: RecallQuestion, language: str | None
-) -> list[int]:
+async def _find_same_questions(old: OldMessages, found: Found, text: str, language: str | None) -> list[int]:
     """Return the positions of old questions with most of the words of this one."""
+    question = found.question
     asked = set(split_words(text[:MAX_CHARS]))
     likely = [
         at
         for at, words in found.hits.found.items()
-        if at in found.places
-        and found.places[at].role == "user"
-        and words.bit_count() >= SAME * len(question.words)
+        if found.places[at].role == "user" and words.bit_count() >= SAME * len(question.words)
     ]
     read = await old.read(sorted(likely)[-MAX_SAME_READ:])
     said = {

@@ -54,9 +54,9 @@ def memory_tools(
         stems = extract_stems(query)
         session = await store.get_session(context.session.owner, context.session.id)
         now = clock.now().astimezone(zone)
-        question = await QuestionContext(now, get_language(session)).read(query)
         old = OldMessages(store, session.owner, session.id, embedder)
-        best = await old.read_best(await old.find(question, query), count_text, MAX_TOKENS)
+        found = await old.find(query, QuestionContext(now, get_language(session)))
+        best = await old.read_best(found, count_text, MAX_TOKENS)
         known = (*(await notes.read_known(session.owner)).facts, *session.memory.facts)
         facts = [text for text in dict.fromkeys(f.text for f in known) if _matches_any(text, stems)]
         return {"facts": facts, "turns": [_describe_turn(turn, zone) for turn in group_by_turn(best)]}

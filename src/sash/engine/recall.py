@@ -1,15 +1,15 @@
 """Recall: finds old messages of a conversation, and shows them word for word."""
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 
 from sash.engine.period_search import PeriodSearch
 from sash.engine.similar_messages import SimilarMessages, find_similar
 from sash.memory.recall_lexicon import are_lexicons_loaded, load_all_lexicons
 from sash.memory.recall_question import RecallQuestion, read_question
-from sash.memory.recall_ranking import REACH, Place, WordHits, choose_best, rank_messages
+from sash.memory.recall_ranking import REACH, SAID, Place, WordHits, choose_best, rank_messages
 from sash.memory.words import ends_with_question_mark, split_words
 from sash.ports.embedder import Embedder
 from sash.ports.store import Store, StoredMessage
@@ -28,7 +28,10 @@ MAX_QUESTION_CHARS = 1000
 
 @dataclass(frozen=True, slots=True)
 class QuestionContext:
-    """When and in which language something is asked, by whom and of whom. `names` are all speakers."""
+    """When and in which language something is asked, by whom and of whom.
+
+    `names` are the names of speakers that are known before the search. The search finds others.
+    """
 
     now: datetime
     language: str | None = None
@@ -49,6 +52,18 @@ class QuestionContext:
             now=self.now,
         )
 
+    def add_speakers(self, text: str, places: Iterable[Place]) -> "QuestionContext | None":
+        """Return the context with those speakers of messages that a text names; None if all are known."""
+        names = {place.speaker for place in places} - SAID - {*self.names}
+        said = {*split_words(text[:MAX_QUESTION_CHARS])}
+        named = {name for name in names if not said.isdisjoint(list_name_forms(name))}
+        return replace(self, names=(*self.names, *sorted(named))) if named else None
+
+
+def list_name_forms(name: str) -> list[str]:
+    """Return the words of a name in normal form, also with the "s" of a genitive."""
+    return [form for word in split_words(name) for form in (word, f"{word}s")]
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -57,6 +72,7 @@ class Found:
     `has_similar` is True if one is clearly similar in meaning.
     """
 
+    question: RecallQuestion
     ranked: tuple[tuple[int, float], ...]
     hits: WordHits[int]
     places: Mapping[int, Place]
@@ -110,11 +126,17 @@ class OldMessages:
         self._session_id = session_id
         self._embedder = embedder
 
-    async def find(self, question: RecallQuestion, text: str, *, by_meaning: bool = True) -> Found:
-        """Find the messages that a question means, best first. `text` is compared by its meaning.
+    async def find(self, text: str, context: QuestionContext, *, by_meaning: bool = True) -> Found:
+        """Find the messages that a question means, best first.
 
-        A question with a time, and without a topic that is found, means all that was said then.
+        If the question has a time and no message has its words, return what was said at that time.
         """
+        found = await self._find(await context.read(text), text, by_meaning=by_meaning)
+        if (named := context.add_speakers(text, found.places.values())) is not None:
+            found = await self._find(await named.read(text), text, by_meaning=by_meaning)
+        return found
+
+    async def _find(self, question: RecallQuestion, text: str, *, by_meaning: bool) -> Found:
         if question.is_about_time:
             return await self._find_period(question)
         hits = await self._store.find_words(self._owner, self._session_id, question.words)
@@ -126,16 +148,16 @@ class OldMessages:
                 own[position] = own.get(position, 0.0) + SIMILAR * score
         around = {n for at in own for n in range(max(1, at - REACH), at + REACH + 1)}
         places |= await self._read_places(around - places.keys())
-        ranked = rank_messages(own, places.values(), question.speakers, question.period)
+        ranked = rank_messages(own, places.values(), question.said_by, question.period)
         if not ranked and question.period is not None:
             return await self._find_period(question)
-        return Found(tuple(ranked), hits, places, similar.has_clear)
+        return Found(question, tuple(ranked), hits, places, similar.has_clear)
 
     async def _find_period(self, question: RecallQuestion) -> Found:
         search = PeriodSearch(self._store, self._owner, self._session_id)
         ordered = await search.find(question.period) if question.period else []
         ranked = tuple((place.position, 1 / n) for n, place in enumerate(ordered, 1))
-        return Found(ranked, WordHits((), {}, 0), {place.position: place for place in ordered})
+        return Found(question, ranked, WordHits((), {}, 0), {place.position: place for place in ordered})
 
     async def read_best(
         self, found: Found, count: Callable[[str], int], budget: int, leave_out: Collection[int] = ()

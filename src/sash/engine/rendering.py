@@ -1,9 +1,10 @@
 """Messages in the form that a model reads."""
 
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from typing import Any
 
 from sash.ports.prompt import prepend_time
+from sash.values.continuations import Continuation
 from sash.values.messages import MessageEntry
 
 # Providers refuse an empty answer, and some refuse two questions in a row.
@@ -17,15 +18,21 @@ class MessageRenderer:
         self._zone = zone
 
     def render(self, message: MessageEntry) -> dict[str, Any]:
-        """Return a stored message in OpenAI form. A user message starts with its time."""
+        """Return a stored message in OpenAI form. A user message starts with its time and the user's name.
+
+        No other message but a tool result has a field `name`: some providers refuse it.
+        """
         rendered = message.to_openai()
         if message.role == "user":
-            rendered["content"] = self.render_question(message.content, message.timestamp)
+            rendered["content"] = prepend_time(message.content, message.timestamp, self._zone, message.name)
+        if message.role != "tool":
+            rendered.pop("name", None)
         return self.fill_empty(rendered)
 
-    def render_question(self, content: Any, sent_at: datetime) -> Any:
-        """Return the content of a user message with the time `sent_at` before it."""
-        return prepend_time(content, sent_at, self._zone)
+    def render_question(self, continuation: Continuation) -> Any:
+        """Return the content of the user message of a turn, as `render` shows it in later turns."""
+        request = continuation.request
+        return prepend_time(request.content, continuation.created_at, self._zone, request.user_name)
 
     def fill_empty(self, message: dict[str, Any]) -> dict[str, Any]:
         """Return the message, with a placeholder for an answer that has neither text nor tool calls."""

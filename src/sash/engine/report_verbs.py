@@ -82,8 +82,7 @@ class ReportVerbs(SessionVerbs):
         stored = (*sent.parts, *(previous.parts if previous else ()))
         ids = {message_id for part in stored for message_id in split_ids(part.ids)}
         found = await parts.store.find_messages(owner, continuation.session_id, ids) if ids else []
-        request = continuation.request
-        question = parts.renderer.render_question(request.content, continuation.created_at)
+        question = parts.renderer.render_question(continuation)
 
         def restore() -> list[SentPrompt]:
             messages = {stored.message.id: parts.renderer.render(stored.message) for stored in found}

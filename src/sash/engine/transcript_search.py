@@ -14,14 +14,13 @@ from sash.memory.recall_ranking import (
     MAX_BEST,
     MAX_CANDIDATES,
     REACH,
-    SAID,
     Period,
     Place,
     Spot,
     choose_best,
     rank_messages,
 )
-from sash.memory.words import split_index_words, split_words
+from sash.memory.words import split_index_words
 from sash.ports.store import Store, StoredMessage
 
 # A search reads this many messages more than it returns, to put the questions among them last.
@@ -83,11 +82,10 @@ class TranscriptSearch:
             return []
         question = _complete(question, query, has_time=has_time)
         ranked, places = await self._rank_for(question, count, with_others=with_others)
-        names = {place.speaker for known in places.values() for place in known.values()} - SAID
-        if set(split_words(query)).isdisjoint(word for name in names for word in split_words(name)):
+        named = context.add_speakers(query, (place for known in places.values() for place in known.values()))
+        if named is None:
             return ranked
-        named = await replace(context, names=tuple(sorted(names))).read(query)
-        question = _complete(named, query, has_time=has_time)
+        question = _complete(await named.read(query), query, has_time=has_time)
         return (await self._rank_for(question, count, with_others=with_others))[0]
 
     async def _find_period(self, period: Period) -> list[Spot]:
@@ -126,7 +124,7 @@ class TranscriptSearch:
         for session_id, own in best.items():
             around = {n for at in own for n in range(max(1, at - REACH), at + REACH + 1)}
             places[session_id] = await self._read_places(session_id, around)
-            ranked = rank_messages(own, places[session_id].values(), question.speakers, question.period)
+            ranked = rank_messages(own, places[session_id].values(), question.said_by, question.period)
             scores += [(Spot(session_id, at), score) for at, score in ranked]
         scores.sort(key=lambda item: -item[1])
         return [spot for spot, _ in scores if with_others or spot in hits.found], places

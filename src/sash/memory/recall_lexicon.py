@@ -13,7 +13,7 @@ from sash.memory.words import split_words
 _MIN_STOP_WORDS = 2
 _WORD_SETS = (
     *("stop", "common", "me", "you", "openers", "question_words", "clause_openers"),
-    *("past", "past_endings", "present"),
+    *("past", "past_endings", "present", "current", "auxiliaries"),
 )
 LANGUAGES = ("en", "de", "fr", "es", "it", "nl")
 
@@ -22,7 +22,8 @@ LANGUAGES = ("en", "de", "fr", "es", "it", "nl")
 class RecallLexicon:
     """The words of one language, in normal form (`words.normalize`). Phrases are tuples of words.
 
-    `forms` has the other forms of words whose beginnings differ: "bought" for "buy".
+    `forms` has the other forms of words whose beginnings differ: "bought" for "buy". `participles` has pairs:
+    the beginnings and the ends of regular participles.
     """
 
     stop: frozenset[str]
@@ -35,6 +36,9 @@ class RecallLexicon:
     past: frozenset[str]
     past_endings: frozenset[str]
     present: frozenset[str]
+    current: frozenset[str]
+    auxiliaries: frozenset[str]
+    participles: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
     back: tuple[tuple[str, ...], ...]
     forms: Mapping[str, tuple[str, ...]]
     months: Mapping[str, int]
@@ -49,6 +53,10 @@ def load_recall_lexicon(language: str) -> RecallLexicon:
     read = tomllib.loads(files("sash").joinpath("data", "recall", f"{language}.toml").read_text("utf-8"))
     return RecallLexicon(
         **{key: frozenset(split_words(read[key])) for key in _WORD_SETS},
+        participles=tuple(
+            (tuple(split_words(starts)) or ("",), tuple(split_words(ends)))
+            for starts, ends in read["participles"]
+        ),
         back=tuple(tuple(split_words(phrase)) for phrase in read["back"]),
         forms=_read_forms(read["irregular"]),
         months=_number(read["months"], 1),

@@ -10,6 +10,8 @@ from sash.memory.recall_lexicon import RecallLexicon, choose_language, load_reca
 from sash.memory.recall_ranking import Period
 from sash.memory.words import ends_with_question_mark, has_question_mark, is_unspaced, split_word, split_words
 
+# What a message of the user has instead of a name.
+UNNAMED = "user"
 MAX_WORDS = 12
 MAX_CHARS = 2000
 # A word of this length or less is no beginning of other words.
@@ -28,17 +30,19 @@ _ENDING, _MIN_STEM = 3, 4
 class RecallQuestion:
     """A question for old messages, with the words that have a topic.
 
-    `telling` are the places in `words` of those that are not among the commonest words of the language.
-    `speakers` are those whom it names, as messages have them. `looks_back` is True if it tells of the past,
-    and `names_speaker` if it names one by name, and not by "I" or "you".
+    `telling` are the numbers of those words that are not among the commonest words of the language.
+    If the question speaks of one speaker ("I", "you" or a name), `said_by` has the names of this speaker as
+    messages have them. `named` are the speakers that it names, without the asker and the agent. `looks_back`
+    is True if it is about the past, and `is_request` if it asks the agent to do something: "can you …".
     """
 
     words: tuple[AskedWord, ...]
     telling: frozenset[int] = frozenset()
-    speakers: frozenset[str] = frozenset()
+    said_by: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
     period: Period | None = None
     looks_back: bool = False
-    names_speaker: bool = False
+    is_request: bool = False
 
     @property
     def is_about_time(self) -> bool:
@@ -50,7 +54,7 @@ def read_question(
     text: str,
     *,
     names: Iterable[str] = (),
-    asker: str = "user",
+    asker: str = UNNAMED,
     agent: str = "assistant",
     language: str | None = None,
     now: datetime | None = None,
@@ -60,9 +64,10 @@ def read_question(
     lexicon = load_recall_lexicon(choose_language(said, language))
     period, used = (None, frozenset[int]()) if now is None else read_period(said, lexicon, now)
     ordinary = lexicon.stop | lexicon.common
-    by_name = {word: name for name in names for word in split_words(name) if word not in ordinary}
+    own = {word: name for name in names for word in split_words(name) if word not in ordinary}
+    by_name = {f"{word}s": name for word, name in own.items()} | own
     speakers = {by_name[word] for word in said if word in by_name}
-    names_speaker = bool(speakers - {asker, agent})
+    named = speakers - {asker, agent}
     if not speakers:
         if not lexicon.me.isdisjoint(said):
             speakers.add(asker)
@@ -72,13 +77,25 @@ def read_question(
     by_forms = {list_forms(each, lexicon): each for each in reversed(asked)}
     words = tuple(AskedWord(word, forms) for forms, word in reversed(by_forms.items()))[:MAX_WORDS]
     telling = frozenset(n for n, word in enumerate(words) if word.text not in lexicon.common)
-    looks_back = _tells_of_past(said, lexicon) or refers_back(said, lexicon)
-    return RecallQuestion(words, telling, frozenset(speakers), period, looks_back, names_speaker)
+    speaks_of_us = not (lexicon.me | lexicon.you).isdisjoint(said)
+    is_past = _tells_of_past(said, lexicon) and (speaks_of_us or lexicon.current.isdisjoint(said))
+    looks_back = is_past or refers_back(said, lexicon)
+    if named and looks_back:
+        telling = telling or frozenset(range(len(words)))
+    said_by = speakers if len(speakers) == 1 else set()
+    if asker in said_by:
+        said_by.add(UNNAMED)
+    is_request = not looks_back and not lexicon.you.isdisjoint(said[:2])
+    return RecallQuestion(
+        words, telling, frozenset(said_by), frozenset(named), period, looks_back, is_request
+    )
 
 
 def _tells_of_past(said: list[str], lexicon: RecallLexicon) -> bool:
-    """Return whether words have a verb of the past: "did", or "who fixed" without "is"."""
+    """Return whether words have a verb of the past: "did", "hat … gekauft", or "who fixed" without "is"."""
     if not lexicon.past.isdisjoint(said):
+        return True
+    if not lexicon.auxiliaries.isdisjoint(said) and any(_is_participle(word, lexicon) for word in said):
         return True
     asks_who = bool(said) and said[0] in lexicon.question_words and lexicon.past_endings
     return (
@@ -90,6 +107,12 @@ def _tells_of_past(said: list[str], lexicon: RecallLexicon) -> bool:
             for word in said[1:4]
         )
         and lexicon.present.isdisjoint(said)
+    )
+
+
+def _is_participle(word: str, lexicon: RecallLexicon) -> bool:
+    return len(word) > _MIN_LAST_WORD and any(
+        word.startswith(starts) and word.endswith(ends) for starts, ends in lexicon.participles
     )
 
 

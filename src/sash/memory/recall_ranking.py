@@ -155,22 +155,21 @@ def choose_best(hits: WordHits[K], count: int = MAX_BEST) -> dict[K, float]:
 def rank_messages(
     own: Mapping[int, float],
     places: Iterable[Place],
-    speakers: Collection[str] = (),
+    said_by: Collection[str] = (),
     period: Period | None = None,
 ) -> list[tuple[int, float]]:
     """Return the positions of messages with their scores, best first.
 
     `own` are the scores from `choose_best`. `places` are those of these messages and of the ones around them.
-    `speakers` are those whom the question names.
+    What was said by a speaker in `said_by` counts more.
     """
     ordered = sorted(places, key=lambda place: place.position)
     stretches = _number_stretches(ordered)
     scores = _add_neighbours(own, ordered, stretches)
-    if len(speakers) == 1:
-        scores = [
-            score * (_SPOKEN_BY if place.speaker in speakers else 1)
-            for score, place in zip(scores, ordered, strict=True)
-        ]
+    scores = [
+        score * (_SPOKEN_BY if place.speaker in said_by else 1)
+        for score, place in zip(scores, ordered, strict=True)
+    ]
     best = _score_stretches(own, ordered, stretches)
     ranked = []
     for place, stretch, score in zip(ordered, stretches, scores, strict=True):

@@ -14,8 +14,12 @@ from sash.ports.model import extract_text
 MEDIA_PARTS = frozenset({"image_url", "input_audio"})
 
 _context_and_time = re.compile(
-    r"\A(?:<context>\n.*?\n</context>\n\n)?\[\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)\] ", re.S
+    r"\A(?:<context>\n.*?\n</context>\n\n)?\[\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)(?:, [^\]\n]*)?\] ", re.S
 )
+
+# A name stands in brackets on one line.
+_not_in_name = re.compile(r"[\[\]\s]+")
+_MAX_NAME_CHARS = 64
 
 
 def merge_system_messages(
@@ -54,12 +58,15 @@ def prepend_context(context: str, content: Any) -> Any:
     return block + content if isinstance(content, str) else [{"type": "text", "text": block}, *content]
 
 
-def prepend_time(content: Any, at: datetime, zone: tzinfo | None) -> Any:
-    """Return a user message's content with the time before it. The zone None is that of the machine.
+def prepend_time(content: Any, at: datetime, zone: tzinfo | None, name: str | None = None) -> Any:
+    """Return a user message's content with the time and the user's name before it.
 
-    The time is a fixed part of the message, so that later prompts only grow and stay cached.
+    The zone None is that of the machine. Time and name are fixed parts of the message, so that later prompts
+    only grow and stay cached.
     """
     prefix = _format_time(int(at.timestamp()) // 60, zone)
+    if name is not None:
+        prefix = f"{prefix.removesuffix('] ')}, {_not_in_name.sub(' ', name)[:_MAX_NAME_CHARS]}] "
     if isinstance(content, str):
         return prefix + content
     parts = [dict(part) for part in content]

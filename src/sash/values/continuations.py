@@ -75,6 +75,11 @@ class ContinuationRequest:
         return None if turn is None or self.idempotency_key != turn.key else turn.id
 
     @property
+    def user_name(self) -> str | None:
+        """The name of the user who sent the message, if it is known."""
+        return None if self.caller is None else self.caller.user_name
+
+    @property
     def content(self) -> str | tuple[dict[str, Any], ...]:
         """The message as text, or as OpenAI content parts if it has attachments."""
         if not self.attachments:

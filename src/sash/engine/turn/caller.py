@@ -21,8 +21,8 @@ def describe_caller(session: Session, request: ContinuationRequest) -> str:
     It changes from turn to turn, so it must not stand at the start of the prompt.
     """
     lines = []
-    if request.caller is not None and request.caller.user_name:
-        lines.append(f"name: {request.caller.user_name}")
+    if request.user_name:
+        lines.append(f"name: {request.user_name}")
     if request.area and request.area != session.area:
         lines.append(f"area: {request.area}")
     if request.language and request.language != session.preferences.get("language"):

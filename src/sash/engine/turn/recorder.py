@@ -38,7 +38,7 @@ class Recorder:
         """Write a turn. Raise `SessionChanged` if the session has changed since it was read."""
         parts = self._parts
         session, window = await self._read(new)
-        question = parts.renderer.render_question(new.request.content, new.created_at)
+        question = parts.renderer.render_question(new)
         # A missing answer gets its place now, because no message can be inserted later.
         messages = [{"role": "user", "content": question}, {"role": "assistant", "content": answer or ""}]
         change = await add_messages(parts, session, window, new, messages, RECORDED_TAG)

@@ -60,7 +60,7 @@ class TurnRunner:
         self._turn = turn
         self._started_at = parts.clock.now()
         continuation = turn.continuation
-        question = parts.renderer.render_question(continuation.request.content, continuation.created_at)
+        question = parts.renderer.render_question(continuation)
         self._progress = Progress.from_steps(question, turn.steps)
         self._limits = find_limits(turn.session, parts.operator, continuation.request)
         if parts.spending.has_unknown_cost(self._limits.model):  # An old session may have such a model.
@@ -401,7 +401,7 @@ def _make_entry(
     role, calls, name = message["role"], message.get("tool_calls", ()), message.get("name")
     if role == "user":
         content, at = continuation.request.content, continuation.created_at
-        counted = parts.renderer.render_question(content, at)
+        counted, name = parts.renderer.render_question(continuation), continuation.request.user_name
         tags = tags.union(continuation.request.tags)
     else:
         content, at, counted = message["content"], now, parts.renderer.fill_empty(message)["content"]
@@ -409,7 +409,7 @@ def _make_entry(
         role,
         content,
         timestamp=at,
-        token_count=parts.counter.count_message(counted, calls, name),
+        token_count=parts.counter.count_message(counted, calls, message.get("name")),
         tags=built_in_tags(role, bool(calls)) | tags if tags else built_in_tags(role, bool(calls)),
         id=parts.ids.new(now),
         tool_calls=tuple(calls),

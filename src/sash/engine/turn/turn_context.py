@@ -16,6 +16,8 @@ from sash.engine.window_cache import CachedWindow
 from sash.errors import HomeUnavailable, SashError
 from sash.home.briefing import MAX_CHANGED_TOKENS, describe_changes
 from sash.memory.digest import DIGEST_TOKENS
+from sash.memory.recall_question import UNNAMED
+from sash.memory.recall_ranking import SAID
 from sash.ports.turns import Turn
 from sash.values.citations import MAX_TEXT_CHARS, TurnCitation, shorten
 from sash.values.owner_notes import OwnerNotes
@@ -137,16 +139,17 @@ class TurnContext:
     async def _recall(self) -> None:
         """Write a step with the evicted messages that the message clearly needs and the window lacks."""
         parts, session, window = self._parts, self._session, self._window.window
+        request = self._continuation.request
         if not window.evicted_count or self._progress.recalled is not None:
             return
         limit = (window.limits.max_tokens or DIGEST_TOKENS) // PART_FOR_RECALL
         now = parts.clock.now().astimezone(parts.local_time.zone)
-        names = tuple({message.name for message in window if message.name})
+        names = tuple({message.name for message in window if message.name and message.role in SAID})
         try:
             question, found = await recall_for(
                 OldMessages(parts.store, session.owner, session.id, parts.embedder),
                 self._query,
-                QuestionContext(now, find_place(session, self._continuation.request)[1], names),
+                QuestionContext(now, find_place(session, request)[1], names, request.user_name or UNNAMED),
                 tuple(self._window.texts.values()),
                 parts.counter.count_text,
                 min(MAX_RECALL_TOKENS, limit),
