@@ -52,15 +52,15 @@ def test_a_speaker_who_is_named_is_told_from_i_and_you():
 
 def test_names_are_speakers_and_words_only_if_nothing_else_is_asked():
     asked = read_question("what did Ida want for dinner", names=("Ida", "Paul"))
-    assert asked.said_by == {"Ida"}
+    assert asked.said_by == "Ida"
     assert not any("ida" in word.forms for word in asked.words)
     assert words("what did Ida say?", names=("Ida",)) == ["ida"]
 
 
 def test_i_and_you_are_the_asker_and_the_agent():
-    assert read_question("what did I pay for the wheel", asker="Paul").said_by == {"Paul", "user"}
-    assert read_question("was hast du zum Zaun gesagt").said_by == {"assistant"}
-    assert read_question("did I ask you about the fence").said_by == set()
+    assert read_question("what did I pay for the wheel", asker="Paul").said_by == "Paul"
+    assert read_question("was hast du zum Zaun gesagt").said_by == "assistant"
+    assert read_question("did I ask you about the fence").said_by is None
     assert read_question("what did Ida and Paul say?", names=("Ida", "Paul")).named == {"Ida", "Paul"}
 
 
@@ -171,7 +171,7 @@ def test_an_abbreviation_and_a_number_end_no_sentence(text, cut):
     ("text", "days"),
     [
         ("Who called from 03012345678 May 2?", ("2026-05-02", "2026-05-03")),
-        ("0310000000000000000000 march", ("2026-03-01", "2026-04-01")),
+        ("0310000000000000000000 april", ("2026-04-01", "2026-05-01")),
         ("what was in March 2023", ("2023-03-01", "2023-04-01")),
         ("what did we plan on 30 June", ("2025-06-30", "2025-07-01")),
         ("what was on 29 February", ("2026-02-01", "2026-03-01")),
@@ -276,9 +276,8 @@ def test_the_present_is_no_past(text):
 def test_ordinary_words_in_names_are_no_speakers():
     asked = read_question("Was hat der Elektriker gesagt?", names=("Anna von der Heide",))
     assert not asked.named
-    assert read_question("Was hat Anna gesagt?", names=("Anna von der Heide",)).said_by == {
-        "Anna von der Heide"
-    }
+    asked = read_question("Was hat Anna gesagt?", names=("Anna von der Heide",))
+    assert asked.said_by == "Anna von der Heide"
     assert len(read_question("the kitchen cupboard", names=("Kitchen",)).words) == 2
 
 

@@ -122,7 +122,7 @@ def measure_window(found: Found, texts: Sequence[str]) -> float:
 def is_enough(evidence: Evidence, found: Found) -> bool:
     """Return whether the words of a question clearly mean one old place."""
     looks_back = found.question.looks_back
-    return (looks_back and found.has_similar) or _reaches(
+    return (looks_back and found.has_clear_match) or _reaches(
         NEEDED_PAST if looks_back else NEEDED, evidence, found
     )
 

@@ -120,6 +120,8 @@ def _schema(**texts: str) -> dict[str, Any]:
 
 
 def _describe_turn(turn: Sequence[RecalledMessage], zone: tzinfo | None) -> dict[str, Any]:
-    messages = [each.stored.message for each in turn]
-    said = [{"role": message.name or message.role, "text": message.text} for message in messages]
-    return {"date": messages[0].timestamp.astimezone(zone).isoformat(timespec="minutes"), "said": said}
+    said = [
+        {"role": each.stored.message.name or each.stored.message.role, "text": each.text} for each in turn
+    ]
+    date = turn[0].stored.message.timestamp.astimezone(zone)
+    return {"date": date.isoformat(timespec="minutes"), "said": said}

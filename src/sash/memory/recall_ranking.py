@@ -155,19 +155,19 @@ def choose_best(hits: WordHits[K], count: int = MAX_BEST) -> dict[K, float]:
 def rank_messages(
     own: Mapping[int, float],
     places: Iterable[Place],
-    said_by: Collection[str] = (),
+    said_by: str | None = None,
     period: Period | None = None,
 ) -> list[tuple[int, float]]:
     """Return the positions of messages with their scores, best first.
 
     `own` are the scores from `choose_best`. `places` are those of these messages and of the ones around them.
-    What was said by a speaker in `said_by` counts more.
+    What was said by `said_by` counts more: by the speaker with this name, or by all with this role.
     """
     ordered = sorted(places, key=lambda place: place.position)
     stretches = _number_stretches(ordered)
     scores = _add_neighbours(own, ordered, stretches)
     scores = [
-        score * (_SPOKEN_BY if place.speaker in said_by else 1)
+        score * (_SPOKEN_BY if said_by in (place.speaker, place.role) else 1)
         for score, place in zip(scores, ordered, strict=True)
     ]
     best = _score_stretches(own, ordered, stretches)
