@@ -21,8 +21,6 @@ from sash.values.messages import MessageEntry
 MAX_READ, BATCH = 60, 20
 # A smaller rest of a budget is not filled.
 MIN_TOKENS = 4
-# A line with a date has at most this many tokens.
-HEADER_TOKENS = 14
 # A message with more characters per token of the budget cannot fit.
 MAX_CHARS_PER_TOKEN = 20
 # The best messages are cut if they do not fit: those with at least this part of the best score, up to this
@@ -118,16 +116,17 @@ class _Chosen:
 
     def add(self, stored: StoredMessage, score: float, *, may_cut: bool = False) -> None:
         """Add a message if it fits, or with `may_cut` an excerpt of it."""
-        message = stored.message
-        hour = message.timestamp.replace(minute=0, second=0, microsecond=0)
-        rest = self._rest - (0 if hour in self._headed else HEADER_TOKENS)
-        text = message.text
+        message, text = stored.message, stored.message.text
+        hour = _round_to_hour(message.timestamp)
+        rest = self._rest
+        if hour not in self._headed:
+            rest -= self._count(_write_date(message.timestamp))
         if len(text) > MAX_CHARS_PER_TOKEN * max(0, rest) or self._count(_write(message, text)) > rest:
             if not may_cut or rest < MIN_EXCERPT_TOKENS or len(text) > MAX_CUT_CHARS:
                 return
             text = cut_excerpt(text, self._words, self._count, rest - self._count(_write(message, "")))
         if text and (cost := self._count(_write(message, text))) <= rest:
-            self._rest -= cost + (0 if hour in self._headed else HEADER_TOKENS)
+            self._rest = rest - cost
             self._headed.add(hour)
             self.messages.append(RecalledMessage(stored, score, text))
 
@@ -263,17 +262,27 @@ def repeats_query(hit: StoredMessage, query: str) -> bool:
 
 def render(messages: Sequence[RecalledMessage], zone: tzinfo | None = None) -> str:
     """Return the text of messages, oldest first. The first of each hour has its date."""
-    lines: list[str] = []
+    parts: list[str] = []
     headed: set[datetime] = set()
     for each in sorted(messages, key=lambda each: each.position):
         message = each.stored.message
-        hour = message.timestamp.replace(minute=0, second=0, microsecond=0)
-        if hour not in headed:
+        if (hour := _round_to_hour(message.timestamp)) not in headed:
             headed.add(hour)
-            lines.append(f"[{message.timestamp.astimezone(zone):%Y-%m-%d %H:%M}]")
-        lines.append(_write(message, each.text))
-    return "\n".join(lines)
+            parts.append(_write_date(message.timestamp.astimezone(zone)))
+        parts.append(_write(message, each.text))
+    return "".join(parts).removesuffix("\n")
+
+
+def _round_to_hour(at: datetime) -> datetime:
+    return at.replace(minute=0, second=0, microsecond=0)
+
+
+def _write_date(at: datetime) -> str:
+    return f"[{at:%Y-%m-%d %H:%M}]\n"
 
 
 def _write(message: MessageEntry, text: str) -> str:
-    return f"{message.name or message.role}: {text}"
+    """Return a message as lines. Its later lines are indented, so that none looks like another message."""
+    name = " ".join((message.name or message.role).split())
+    lines = "\n  ".join(text.splitlines())
+    return f"{name}: {lines}\n"
