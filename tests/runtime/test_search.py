@@ -44,7 +44,7 @@ async def test_a_budget_skips_what_does_not_fit_and_is_filled_with_what_stands_a
         runtime,
         clock,
         session,
-        (long, "I see, that is loud, and it should not be so loud."),
+        (long, "I see, that is loud, and it should not be so loud. " * 4),
         ("who repairs it", "Mr Novak repairs the boiler."),
     )
     wanted = ["Mr Novak repairs the boiler.", "who repairs it"]
