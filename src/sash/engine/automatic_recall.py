@@ -15,6 +15,7 @@ from sash.engine.recall import (
 )
 from sash.memory.asked_words import list_words_in
 from sash.memory.recall_question import MAX_CHARS, RecallQuestion, find_question, is_asking
+from sash.memory.recall_ranking import weigh_word
 from sash.memory.words import split_words
 
 # Two messages with this part of their words in common are the same question.
@@ -112,7 +113,9 @@ def measure_window(found: Found, texts: Sequence[str]) -> float:
         else frozenset[int]()
         for text in texts
     ]
-    weights, best = found.hits.weights, 0.0
+    # A word that no old message has tells at least as much as one that a single message has.
+    rarest = weigh_word(1, found.hits.message_count)
+    weights, best = [weight or rarest for weight in found.hits.weights], 0.0
     for n in range(len(has)):
         words: set[int] = set().union(*has[max(0, n - 1) : n + 2])
         best = max(best, sum(weights[each] for each in words))
