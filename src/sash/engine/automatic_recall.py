@@ -19,7 +19,7 @@ from sash.memory.recall_ranking import weigh_word
 from sash.memory.words import split_words
 
 # Two messages with this part of their words in common are the same question.
-SAME = 0.6
+MIN_SHARED_WORDS = 0.6
 MAX_SAME_READ = 20
 # The minimum evidence for a question, as a multiple of the weight of a word that only one message has. The
 # home or the model can answer a question about the present, so it needs more. They know less about a person:
@@ -31,7 +31,7 @@ MIN_EVIDENCE = 2.15
 MAX_CHARS_ON_LOOP = 50_000
 # Messages that stand so close to each other count together.
 NEAR = 2
-# So many of the best places are read to see if they are about the person whom a question names.
+# This number of the best places is read to see if they are about the person whom a question names.
 MAX_PLACES_READ = 10
 
 
@@ -158,7 +158,7 @@ async def _find_same_questions(old: OldMessages, found: Found, text: str, langua
     likely = [
         at
         for at, words in found.hits.found.items()
-        if found.places[at].role == "user" and words.bit_count() >= SAME * len(question.words)
+        if found.places[at].role == "user" and words.bit_count() >= MIN_SHARED_WORDS * len(question.words)
     ]
     read = await old.read(sorted(likely)[-MAX_SAME_READ:])
     said = {
@@ -166,4 +166,8 @@ async def _find_same_questions(old: OldMessages, found: Found, text: str, langua
         for stored in read
         if is_asking(stored.message.text, language)
     }
-    return [at for at, words in said.items() if words and len(words & asked) >= SAME * len(words | asked)]
+    return [
+        at
+        for at, words in said.items()
+        if words and len(words & asked) >= MIN_SHARED_WORDS * len(words | asked)
+    ]

@@ -11,7 +11,7 @@ from sash.memory.asked_words import AskedWord
 from sash.memory.excerpt import cut_excerpt
 from sash.memory.recall_lexicon import are_lexicons_loaded, load_all_lexicons
 from sash.memory.recall_question import ANY_AGENT, ANY_USER, MAX_CHARS, RecallQuestion, read_question
-from sash.memory.recall_ranking import REACH, SAID, Place, WordHits, choose_best, rank_messages
+from sash.memory.recall_ranking import REACH, SPOKEN_ROLES, Place, WordHits, choose_best, rank_messages
 from sash.memory.words import ends_with_question_mark, split_words
 from sash.ports.embedder import Embedder
 from sash.ports.store import Store, StoredMessage
@@ -62,7 +62,7 @@ class QuestionContext:
 
     def add_speakers(self, text: str, places: Iterable[Place]) -> "QuestionContext | None":
         """Return the context with those speakers of messages that a text names; None if all are known."""
-        names = {place.speaker for place in places} - SAID - {*self.names}
+        names = {place.speaker for place in places} - SPOKEN_ROLES - {*self.names}
         said = {*split_words(text[:MAX_CHARS])}
         named = {name for name in names if not said.isdisjoint(list_name_forms(name))}
         return replace(self, names=(*self.names, *sorted(named))) if named else None

@@ -16,7 +16,7 @@ from sash.engine.window_cache import CachedWindow
 from sash.errors import HomeUnavailable, SashError
 from sash.home.briefing import MAX_CHANGED_TOKENS, describe_changes
 from sash.memory.recall_question import ANY_USER
-from sash.memory.recall_ranking import SAID
+from sash.memory.recall_ranking import SPOKEN_ROLES
 from sash.ports.turns import Turn
 from sash.values.citations import MAX_TEXT_CHARS, TurnCitation, shorten
 from sash.values.owner_notes import OwnerNotes
@@ -146,7 +146,7 @@ class TurnContext:
         if size is not None:
             budget = min(budget, int(RECALL_SHARE * size))
         now = parts.clock.now().astimezone(parts.local_time.zone)
-        names = tuple({message.name for message in window if message.name and message.role in SAID})
+        names = tuple({message.name for message in window if message.name and message.role in SPOKEN_ROLES})
         context = QuestionContext(
             now, parts.find_language(session, request), names, request.user_name or ANY_USER
         )
