@@ -115,7 +115,7 @@ def _tells_of_past(said: list[str], lexicon: RecallLexicon) -> bool:
         and any(
             len(word) >= _MIN_PARTICIPLE
             and word.endswith(tuple(lexicon.past_endings))
-            and not word.endswith("eed")
+            and not word.endswith(tuple(lexicon.other_endings))
             for word in asked[1:4]
         )
         and lexicon.present.isdisjoint(said)
