@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sash import SashError
-from sash.memory.digest import build_digest, find_identifiers, find_names
+from sash.memory.digest import build_digest
+from sash.memory.identifiers import find_identifiers
+from sash.memory.proper_names import find_names
 from sash.memory.tokens import TokenCounter
 from sash.values.messages import MessageEntry
 
@@ -261,7 +263,8 @@ def test_an_identifier_occurs_in_the_text_and_is_no_part_of_a_longer_name(text):
 def test_hostile_text_costs_linear_time():
     """Linear is a few seconds for all of them; a blow-up would take hours and runs into the time-out."""
     code = """
-from sash.memory.digest import find_identifiers, find_names
+from sash.memory.identifiers import find_identifiers
+from sash.memory.proper_names import find_names
 from sash.memory.tokens import count_text
 for unit in ["00 ", "+1 22 ", "AB12 3456 ", "A a", "a Bc ", "Dr A", "1 M", "a", "a.", "a/", "'", '"a', ' "a', "_", "1.", "1", "1,", "-", "aA", "a-", "@a", "a[b]", "x y ",
              "a@", "a:", "é", "C:\\\\ ", "a://", "1 ", "http://a)", ")"]:
