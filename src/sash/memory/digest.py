@@ -100,7 +100,9 @@ def _build_line(turn: Sequence[MessageEntry]) -> str:
     found = dict.fromkeys(item for item in _iterate_turn_identifiers(turn) if item not in seen)
     shown = [item for item in found if len(item) <= _MAX_IDENTIFIER_LENGTH]
     left_out = len(found) - len(shown)
-    shown += _list_people(turn, (first, *shown))
+    people = _list_people(turn, (first, *shown))
+    names = "|".join(map(_join_words, people))
+    shown = [*(item for item in shown if _join_words(item) not in names), *people]
     if left_out:
         shown.append(f"… +{left_out}")
     return f"- {first} | {' · '.join(shown)}" if shown else f"- {first}"

@@ -83,7 +83,7 @@ _QUANTITIES = (
     rf"[€$£¥] ?{_NUMBER}(?!\w)",
     rf"{_NUMBER}{_JOINED} ?{_UNIT}",
     rf"{_NUMBER}{_TIMES}{_END}",
-    rf"\d{{1,9}} ?{_FRACTION}(?!\w)",
+    rf"\d{{1,9}} ?{_FRACTION}{_END}",
 )
 # With a country or an area in front, or as groups of digits.
 _PHONE_NUMBERS = (

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterator
-from functools import cache
 
-from sash.memory.recall_lexicon import LANGUAGES, load_recall_lexicon
-from sash.memory.words import normalize
+from sash.memory.recall_lexicon import choose_language, load_recall_lexicon
+from sash.memory.words import normalize, split_words
 from sash.values.long_text import iterate_matches
 
 _MAX_NAMES = 6
+_LANGUAGE_CHARS = 2000
+_CHARS_BEFORE = 8
 _CAPITAL = "".join(filter(str.isupper, map(chr, (*range(0x590), *range(0x1E00, 0x2000)))))
 _LETTER = r"[^\W\d_]"
 _INITIALS = rf"[{_CAPITAL}]\.(?:-?[{_CAPITAL}]\.){{0,3}}"
@@ -27,12 +28,7 @@ _PARTICLE = (
 )
 _name = re.compile(
     rf"(?<![\w.@/#\\-])(?P<title>{_TITLE}){{0,3}}(?:(?:van|von) (?:der|den|dem|de|het|'t) )?"
-    rf"(?:(?:{_INITIALS} ?|(?!{_TITLE}){_WORD} (?:{_PARTICLE})?)){{0,6}}(?!{_TITLE}){_WORD}"
-)
-# In German every noun begins with a capital, so that only a title or a second word tells a name.
-_german = re.compile(
-    r"(?<!\w)(?:der|die|das|den|dem|eine?|einen|einem|einer|zum|zur|vom|von|und|nicht|ist|ich|wir|für|auf|mit|hat|noch|bitte)"
-    r"(?!\w)"
+    rf"(?:(?:{_INITIALS} ?|(?!{_TITLE}){_WORD}(?:['’]s)? (?:{_PARTICLE})?)){{0,6}}(?!{_TITLE}){_WORD}"
 )
 _OPENING = " \t\"'`“„«»‘‚([{*-–—•"
 _SENTENCE_ENDS = ".!?…\n\r"
@@ -48,29 +44,31 @@ def find_names(text: str) -> list[str]:
 
 
 def _iterate_names(text: str) -> Iterator[str]:
-    is_german = len({match.group() for match in iterate_matches(_german, text)}) > 1
+    language = choose_language(split_words(text[:_LANGUAGE_CHARS]), None)
+    # In German every noun begins with a capital, so that only a title or a second word tells a name.
+    is_german = language == "de"
     for match in iterate_matches(_name, text):
         name, start = match.group(), match.start()
         if match["title"]:
             yield name
             continue
-        before = text[max(0, start - 8) : start].rstrip(_OPENING)
+        before = text[max(0, start - _CHARS_BEFORE) : start].rstrip(_OPENING)
         follows_word = bool(before) and before[-1].isalnum()
-        rest = name if follows_word and not is_german else _strip_common_words(name)
+        rest = name if follows_word and not is_german else _strip_common_words(name, language)
         starts_sentence = rest == name and (not before or before[-1] in _SENTENCE_ENDS)
         if rest and (" " in rest or not (starts_sentence or is_german)):
             yield rest
 
 
-def _strip_common_words(name: str) -> str:
+def _strip_common_words(name: str, language: str) -> str:
     """Remove the first words of a name that are common words: "Is" of "Is Tom"."""
     words = name.split()
-    while words and name[0].isupper() and normalize(words[0]) in _list_common_words():
+    while words and name[0].isupper() and _is_common(words[0], language):
         del words[0]
     return " ".join(words)
 
 
-@cache
-def _list_common_words() -> frozenset[str]:
-    lexicons = map(load_recall_lexicon, LANGUAGES)
-    return frozenset().union(*(each.stop | each.common for each in lexicons))
+def _is_common(word: str, language: str) -> bool:
+    lexicon = load_recall_lexicon(language)
+    normal = normalize(word.removesuffix("'s").removesuffix("’s"))
+    return normal in lexicon.stop or normal in lexicon.common
