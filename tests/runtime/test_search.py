@@ -2,14 +2,18 @@
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC
 
 import pytest
 
 from sash import Runtime
+from sash.demo.simulated_home import SimulatedHome
 from sash.errors import InvalidLimit
+from sash.memory.tokens import TokenCounter
 from sash.stores.sqlite.store import SqliteStore
-from sash.testing import ScriptedModel
+from sash.testing import FakeClock, ScriptedModel
+from tests.home.small_home import LAYOUT, STATES
 from tests.runtime.small_window import SMALL, fill
 from tests.runtime.talk import system_texts, turn
 
@@ -145,3 +149,67 @@ async def test_a_question_about_a_time_leaves_damaged_messages_out(tmp_path, clo
         clock.advance(DAY_S)
         found = texts(await runtime.search("what did we talk about yesterday?"))
         assert found == ["the tap drips", "I see.", "good night"]
+
+
+async def test_a_question_about_a_time_reaches_sessions_behind_many_newer_ones(run, clock, monkeypatch):
+    monkeypatch.setattr("sash.engine.transcript_search.MAX_SESSIONS", 3)
+    runtime = await run()
+    old = await runtime.start_session()
+    await talk(runtime, clock, old, ("the tap drips", "Call the plumber."))
+    clock.advance(DAY_S)
+    for _ in range(7):
+        await runtime.start_session()
+    assert texts(await runtime.search("what did we talk about yesterday?"))[0] == "the tap drips"
+
+
+async def test_messages_that_rank_alike_come_in_the_same_order_each_time(run, clock):
+    runtime = await run()
+    sessions = [await runtime.start_session() for _ in range(5)]
+    for session in sessions:
+        await runtime.record_turn(session.id, "the tap drips", "Call the plumber.")
+    found = await runtime.search("tap")
+    assert [stored.session_id for stored in found] == sorted(session.id for session in sessions)
+
+
+async def test_a_message_that_cannot_fit_a_budget_is_not_counted(run, clock, monkeypatch):
+    runtime = await run()
+    session = await runtime.start_session()
+    await talk(runtime, clock, session, ("the tap " * 40_000, "ok"), ("the tap drips", "ok"))
+    counted = []
+    count = TokenCounter.count_text
+    monkeypatch.setattr(
+        TokenCounter, "count_text", lambda self, text: counted.append(text) or count(self, text)
+    )
+    assert "the tap drips" in texts(await runtime.search("tap", max_tokens=200))
+    assert max(map(len, counted), default=0) < 40_000
+
+
+class Meanings:
+    """An embedder to which a tap and a faucet are the same."""
+
+    name = "meanings"
+
+    async def close(self): ...
+
+    async def embed(self, texts):
+        groups = ("tap", "faucet"), ("talk",), ("ok",), ("cat",)
+        return [[0.01 + any(word in text for word in group) for group in groups] for text in texts]
+
+
+async def test_a_question_in_one_session_finds_messages_of_similar_meaning(run):
+    runtime = await run("ok", embedder=Meanings())
+    session = await runtime.start_session(window=SMALL)
+    await fill(runtime, session, "The tap drips since the storm", turns=16)
+    await runtime.wait_for_background()
+    question = "Where is the faucet that drops water?"
+    assert texts(await runtime.search(question, session_id=session.id))[0] == "The tap drips since the storm"
+    assert "The tap drips since the storm" not in texts(await runtime.search(question))
+
+
+async def test_a_search_knows_the_language_of_the_house(live):
+    runtime = await live(home=SimulatedHome(replace(LAYOUT, language="de"), STATES, clock=FakeClock()))
+    await runtime.home_ready()
+    session = await runtime.start_session()
+    await runtime.record_turn(session.id, "der Hahn tropft", "Rufe den Klempner.")
+    runtime.clock.advance(2 * DAY_S)
+    assert texts(await runtime.search("vor zwei Tagen?"))[0] == "der Hahn tropft"
