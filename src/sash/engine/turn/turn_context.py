@@ -146,7 +146,7 @@ class TurnContext:
         now = parts.clock.now().astimezone(parts.local_time.zone)
         names = tuple({message.name for message in window if message.name and message.role in SAID})
         try:
-            question, found = await recall_for(
+            recall = await recall_for(
                 OldMessages(parts.store, session.owner, session.id, parts.embedder),
                 self._query,
                 QuestionContext(now, find_place(session, request)[1], names, request.user_name or UNNAMED),
@@ -155,18 +155,20 @@ class TurnContext:
                 min(MAX_RECALL_TOKENS, limit),
             )
         except SashError as error:
-            _logger.warning("recall failed: %s", error.message)
+            _logger.warning("no old messages were looked up for session %s: %s", session.id, error.message)
             return
-        if not found:
+        if not (found := recall.messages):
             return
         said = render(found, parts.local_time.zone)
         self._journal.write(
             Recalled(
-                tuple(word.text for word in question.words),
+                tuple(word.text for word in recall.question.words),
                 tuple(each.stored.message.id for each in found),
                 f"From earlier in this conversation, word for word:\n{said}",
                 tuple(map(_cite_turn, group_by_turn(found))),
                 tuple(round(each.score, 3) for each in found),
+                recall.reason,
+                recall.found_words,
             )
         )
 
