@@ -488,7 +488,9 @@ class SessionVerbs:
 
         The rarer a word of the query is, the more it counts, with the messages around it. A query that asks
         something also finds messages without its words, because an answer seldom repeats them. With
-        `max_tokens`, the result has at most so many tokens, and messages around the best ones follow.
+        `max_tokens`, the result has at most so many tokens, and also contains messages around the matches,
+        ranked by score. A query has at most 256 characters and 32 words; the first 12 words that are not stop
+        words are searched.
         Questions that repeat the query come last, and results of tools are left out.
         """
         language = None

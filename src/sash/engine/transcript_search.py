@@ -52,7 +52,7 @@ class TranscriptSearch:
     ) -> list[StoredMessage]:
         """Return the best messages for a query, best first. Questions that repeat it come last.
 
-        With a budget, messages that do not fit are skipped, and messages around the best ones follow. A
+        With a budget, messages that do not fit are skipped, and messages around the matches are found too. A
         question finds these anyway, because an answer seldom repeats its words. Other queries find only
         messages that have one of their words.
         """

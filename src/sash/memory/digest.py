@@ -22,7 +22,8 @@ _FIRST_WORDS = 12
 _FIRST_CHARS = 90
 _MAX_IDENTIFIER_LENGTH = 1000
 _NOTE_TOKENS = 16
-_MIN_TOKENS = 2 * _NOTE_TOKENS
+# A digest with fewer tokens has no room for a line.
+MIN_DIGEST_TOKENS = 2 * _NOTE_TOKENS
 
 # A word ends at blanks, quotes, brackets and commas, so that a name is always taken whole; 1,000 and rows[0]
 # stay together. The other patterns match several words and are tried first. At each position a pattern reads
@@ -142,6 +143,13 @@ def _strip_closing_brackets(url: str) -> str:
     return url
 
 
+def check_digest_tokens(name: str, value: int) -> int:
+    """Return `value` unchanged. Raise `InvalidLimit` if a digest of so many tokens has no room for a line."""
+    if check_limit(name, value) < MIN_DIGEST_TOKENS:
+        raise InvalidLimit(f"a digest needs {name} of at least {MIN_DIGEST_TOKENS}, got {value}", limit=name)
+    return value
+
+
 def build_digest(
     evicted: Sequence[Sequence[MessageEntry]],
     count_text: Callable[[str], int],
@@ -152,8 +160,7 @@ def build_digest(
     Raises:
         InvalidLimit: `max_tokens` is too small for one line.
     """
-    if check_limit("max_tokens", max_tokens) < _MIN_TOKENS:
-        raise InvalidLimit(f"a digest needs max_tokens of at least {_MIN_TOKENS}, got {max_tokens}")
+    check_digest_tokens("max_tokens", max_tokens)
     lines: list[str] = []
     budget = max_tokens - _NOTE_TOKENS
     for turns_left, turn in zip(range(len(evicted), 0, -1), reversed(evicted), strict=True):
