@@ -14,7 +14,7 @@ from sash.engine.prompt_record import PromptReader, SentPrompt
 from sash.engine.recall_report import RecallReport, read_recall
 from sash.engine.session_verbs import SessionVerbs
 from sash.engine.turn.progress import Progress
-from sash.errors import HomeUnavailable, InvalidInput
+from sash.errors import ContinuationNotFound, HomeUnavailable, InvalidInput
 from sash.memory.window import Window
 from sash.ports.store import Page
 from sash.values.action_explanation import ActionExplanation
@@ -62,8 +62,7 @@ class ReportVerbs(SessionVerbs):
         context = parts.contexts.build(session, notes, restored, rendered, tools, tail, home=briefing)
         share = None if last_prompt is None else prefix_share(context, last_prompt, parts.counter)
         evicted = await parts.store.evicted(owner, session_id)
-        newest = await parts.store.recent_continuations(owner, session_id=session_id, limit=1)
-        recalled = await read_recall(parts.store, parts.counter, owner, newest[0].id) if newest else None
+        recalled = await self._read_last_recall(owner, session_id)
         sent = {"messages": list(context.messages), "tools": context.tools} if with_messages else {}
         return {
             **report(context, parts.counter),
@@ -75,6 +74,13 @@ class ReportVerbs(SessionVerbs):
             "digest": session.memory.digest,
             "recalled": recalled and asdict(recalled),
         }
+
+    async def _read_last_recall(self, owner: str, session_id: str) -> RecallReport | None:
+        parts = self._parts
+        newest = await parts.store.recent_continuations(owner, session_id=session_id, limit=1)
+        with suppress(ContinuationNotFound):  # A sweep may have deleted the turn meanwhile.
+            return await read_recall(parts.store, parts.counter, owner, newest[0].id) if newest else None
+        return None
 
     async def recall_report(self, continuation_id: str, *, owner: str = DEFAULT_OWNER) -> RecallReport | None:
         """Return the old messages that were recalled for a turn, and why.
