@@ -8,7 +8,7 @@ from benchmarks._recall_before import rank_turns
 from benchmarks._recall_data import AGENT, AskedLater, Conversation
 from benchmarks._recall_embedder import add_vectors
 from sash.engine.recall import OldMessages, QuestionContext
-from sash.memory.recall_question import UNNAMED
+from sash.memory.recall_question import ANY_USER
 from sash.memory.words import split_words
 from sash.ports.embedder import Embedder
 from sash.ports.store import Bundle, Store, StoredMessage
@@ -55,7 +55,7 @@ async def import_conversation(store: Store, conversation: Conversation) -> str:
 
 def describe_asker(question: AskedLater, conversation: Conversation) -> QuestionContext:
     """Return when a question is asked, in which language, and who asks it."""
-    return QuestionContext(question.at, conversation.language, asker=question.asker or UNNAMED)
+    return QuestionContext(question.at, conversation.language, asker=question.asker or ANY_USER)
 
 
 async def make_old_messages(

@@ -63,10 +63,16 @@ def read_conversation(name: str, questions_of: str = "plain") -> Conversation:
     return Conversation(name, messages, asked, LANGUAGES[name])
 
 
-def read_everyday(file: str = "everyday") -> list[tuple[str, str]]:
-    """Return messages on which nothing is to be recalled, each with its language."""
-    lines = (FOLDER / f"{file}.txt").read_text("utf-8").splitlines()
-    return [(line[:2], line[3:]) for line in lines if line]
+def read_everyday(conversation: Conversation, questions_of: str) -> list[str] | None:
+    """Return messages in the language of a conversation on which nothing is to be recalled.
+
+    There are some beside the plain questions and beside those that name a person, and none beside riddles.
+    """
+    names = {"plain": "everyday", "people": f"{conversation.name}.people_everyday"}
+    if questions_of not in names:
+        return None
+    lines = (FOLDER / f"{names[questions_of]}.txt").read_text("utf-8").splitlines()
+    return [line[3:] for line in lines if line.startswith(conversation.language)]
 
 
 def _read(name: str) -> list[dict[str, object]]:

@@ -30,10 +30,22 @@ def test_the_questions_belong_to_a_long_conversation(name, questions):
     assert {question.kind for question in conversation.questions} == {"one", "two", "date", "none"}
 
 
+@pytest.mark.parametrize("name", CONVERSATIONS)
+def test_the_questions_that_name_a_person_have_answers(name):
+    conversation = read_conversation(name, "people")
+    assert len(conversation.questions) == 60
+    ids = range(1, len(conversation.messages) + 1)
+    assert all(question.evidence and question.evidence <= {*ids} for question in conversation.questions)
+
+
 def test_no_message_of_every_day_is_there_twice():
-    everyday = read_everyday()
-    assert len(everyday) == len(set(everyday)) >= 500
-    assert {language for language, _ in everyday} == {"en", "de"}
+    sets = [read_everyday(read_conversation(name), "plain") for name in CONVERSATIONS]
+    people = [read_everyday(read_conversation(name), "people") for name in CONVERSATIONS]
+    assert sets[0] == sets[1], "both are English"
+    assert len(sets[0]) + len(sets[2]) >= 500
+    assert all(len(everyday) == len(set(everyday)) for everyday in (*sets, *people))
+    assert [len(everyday) for everyday in people] == [60, 60, 60]
+    assert read_everyday(read_conversation(TUNED), "riddles") is None
 
 
 @pytest.mark.parametrize("name", CONVERSATIONS)
@@ -48,7 +60,8 @@ async def test_recall_is_far_better_than_plain_full_text(name):
 
 @pytest.mark.parametrize("name", CONVERSATIONS)
 async def test_automatic_recall_brings_answers_and_is_silent_in_everyday_life(name):
-    automatic = await measure_automatic(read_conversation(name))
+    conversation = read_conversation(name)
+    automatic = await measure_automatic(conversation, read_everyday(conversation, "plain"))
     assert automatic.shares["in prompt"] >= 0.65
     assert automatic.alarms <= 0.03 * automatic.everyday
 

@@ -8,7 +8,6 @@ import pytest
 
 from sash import Runtime
 from sash.errors import InvalidLimit
-from sash.memory.tokens import count_text
 from sash.stores.sqlite.store import SqliteStore
 from sash.testing import ScriptedModel
 from tests.runtime.small_window import SMALL, fill
@@ -45,13 +44,15 @@ async def test_a_budget_skips_what_does_not_fit_and_is_filled_with_what_stands_a
         runtime,
         clock,
         session,
-        (long, "I see, that is loud, and it should not be so loud."),
+        (long, "I see, that is loud, and it should not be so loud. " * 4),
         ("who repairs it", "Mr Novak repairs the boiler."),
     )
-    budget = count_text("Mr Novak repairs the boiler.") + count_text("who repairs it")
-    found = texts(await runtime.search("boiler", max_tokens=budget))
-    assert found == ["Mr Novak repairs the boiler.", "who repairs it"]
-    assert sum(map(count_text, found)) <= budget
+    wanted = ["Mr Novak repairs the boiler.", "who repairs it"]
+    transcript = (await runtime.store.window("local", session.id)).messages
+    budget = sum(each.token_count for each in transcript if each.text in wanted)
+    found = await runtime.search("boiler", max_tokens=budget)
+    assert texts(found) == wanted
+    assert sum(each.message.token_count for each in found) <= budget
     with pytest.raises(InvalidLimit, match="max_tokens"):
         await runtime.search("boiler", max_tokens=0)
 

@@ -12,7 +12,8 @@ from sash.memory.tokens import TokenCounter
 from sash.ports.model import Answer, Usage
 from sash.stores.memory import MemoryStore
 from sash.testing import FaultyStore, ScriptedModel
-from sash.values.sessions import WindowLimits
+from sash.values.sessions import SessionPolicy, WindowLimits
+from tests.intents.speaker import in_demo_house
 from tests.runtime.small_window import SMALL, fill
 from tests.runtime.talk import system_texts, turn
 
@@ -164,3 +165,19 @@ async def test_the_smallest_digest_is_accepted(run):
     session = await runtime.start_session(window=SMALL)
     await fill(runtime, session, "The boiler is loud")
     assert (await runtime.get_session(session.id)).memory.digest
+
+
+async def test_everyday_commands_without_a_model_leave_one_line_each_in_the_digest():
+    async with in_demo_house(policy=SessionPolicy()) as speaker:
+        window = WindowLimits(max_turns=2, evict_to=0.5)
+        speaker.session = await speaker.runtime.start_session(window=window)
+        await speaker.say("the rent goes to DE89 3704 0044 0532 0130 00.")
+        for _ in range(3):
+            await speaker.say(
+                "turn on the kitchen light", "fnord the blib", "wake me at 7", "cancel the alarm"
+            )
+            await speaker.pass_time(86_400)
+        assert (await speaker.runtime.get_session(speaker.session.id)).memory.digest.splitlines() == [
+            "- the rent goes to DE89 3704 0044 0532 0130 00.",
+            *("- turn on the kitchen light", "- fnord the blib", "- wake me at 7", "- cancel the alarm"),
+        ]

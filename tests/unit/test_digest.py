@@ -1,16 +1,13 @@
-"""The digest: all identifiers verbatim, within the budget, in linear time."""
+"""The digest: all identifiers verbatim, within the budget."""
 
 import json
-import re
-import subprocess
-import sys
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sash import SashError
-from sash.memory.digest import build_digest, find_identifiers, find_names
+from sash.memory.digest import build_digest, extend_digest
 from sash.memory.tokens import TokenCounter
 from sash.values.messages import MessageEntry
 
@@ -27,94 +24,16 @@ def turn(question, answer="ok"):
     return [[MessageEntry("user", question), MessageEntry("assistant", answer)]]
 
 
+def call(tool, arguments):
+    function = {"name": tool, "arguments": arguments}
+    return MessageEntry("assistant", "", tool_calls=[{"id": "c", "type": "function", "function": function}])
+
+
 def test_the_seed_s_example_keeps_what_a_summary_would_lose():
     line = build_digest(turn(SEED), count_text)
     assert "\n" not in line
     for name in ("500", "/api/users/123", "db.example.com:5432", "config.py line 45"):
         assert name in line
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("it failed with E1001, ERR_TIMEOUT and HTTP 500.", ["E1001", "ERR_TIMEOUT", "HTTP 500"]),
-        ("exit code 137; status 404", ["exit code 137", "status 404"]),
-        (
-            "see /var/log/ha.log, src/sash/tokens.py:12 and ~/x.txt",
-            ["/var/log/ha.log", "src/sash/tokens.py:12", "~/x.txt"],
-        ),
-        (r"in C:\temp\x.txt there", [r"C:\temp\x.txt"]),
-        (
-            "ask db.example.com:5432 or 192.168.1.20:8123 or 10.0.0.1",
-            ["db.example.com:5432", "192.168.1.20:8123", "10.0.0.1"],
-        ),
-        ("open https://example.com/a?b=c#d, please", ["https://example.com/a?b=c#d"]),
-        ("mail ann@example.com.", ["ann@example.com"]),
-        (
-            "light.kitchen_ceiling and homeassistant.restart",
-            ["light.kitchen_ceiling", "homeassistant.restart"],
-        ),
-        (
-            "21.5 °C, 48 %, 35 percent, 230 V, 3.5kWh, 120 ms",
-            ["21.5 °C", "48 %", "35 percent", "230 V", "3.5kWh", "120 ms"],
-        ),
-        ("it cost $0.01, or 1,000.50 in all", ["$0.01", "1,000.50"]),
-        ("at 06:42 on 2026-11-15", ["06:42", "2026-11-15"]),
-        ('she said "turn it off" and `x = 1`', ['"turn it off"', "`x = 1`"]),
-        ("I don't think it's the user's fault", []),
-        ("process_data() raised TypeError in getUser", ["process_data", "TypeError", "getUser"]),
-        ("v1.2.3 of commit 3f9a2bc", ["v1.2.3", "3f9a2bc"]),
-        ("550e8400-e29b-41d4-a716-446655440000", ["550e8400-e29b-41d4-a716-446655440000"]),
-        ("AA:BB:CC:DD:EE:FF", ["AA:BB:CC:DD:EE:FF"]),
-        ("run with --dry-run and $HOME, see #123", ["--dry-run", "$HOME", "#123"]),
-        ("my-host.example.com, docker-compose.yml", ["my-host.example.com", "docker-compose.yml"]),
-        ("01ARZ3NDEKTSV4RRFFQ69G5FAV", ["01ARZ3NDEKTSV4RRFFQ69G5FAV"]),
-        ("50 km/h, 12 µg/m³, 10 MB/s, 1013 hPa", ["50 km/h", "12 µg/m³", "10 MB/s", "1013 hPa"]),
-        ("20 mph for 12,50 €", ["20 mph", "12,50 €"]),
-        ("claude-opus-4-1 on localhost:8123", ["claude-opus-4-1", "localhost:8123"]),
-        ("fe80::1ff:fe23:4567:890a", ["fe80::1ff:fe23:4567:890a"]),
-        (
-            "(see https://example.com/a) or https://x.org/A_(b).",
-            ["https://example.com/a", "https://x.org/A_(b)"],
-        ),
-        ("/config/" + "x" * 100, ["/config/" + "x" * 100]),
-        ('The 5" screen says "turn it off now"', ["5", '"turn it off now"']),
-        ('"' + "so " * 120 + '" and "turn it off"', ['"turn it off"']),
-        ('{"entity_id":"light.kitchen","n":128}', ['"entity_id"', '"light.kitchen"', '"n"', "128"]),
-        ("error 'can't open file' here", ["'can't open file'"]),
-        ("„eins zwei“, «deux», ‘three’", ["„eins zwei“", "«deux»", "‘three’"]),
-        ("错误代码500发生了", ["错误代码500发生了"]),
-        ("/api/users?id=5&page=2 took 1.5e3 Pa", ["/api/users?id=5&page=2", "1.5e3"]),
-        ("100 USD, 5 months", ["100 USD", "5 months"]),
-        ("rows[0].x is 1,000.50", ["rows[0].x", "1,000.50"]),
-        ("Hello there. How are you today? I am fine, e.g. happy.", []),
-        ("call +44 20 7946 0958 or 030 / 123 45 67", ["+44 20 7946 0958", "030 / 123 45 67"]),
-        ("the IBAN is DE89 3704 0044 0532 0130 00.", ["IBAN", "DE89 3704 0044 0532 0130 00"]),
-        ("on 3 April, on May 5th, 2026 and am 24. Dezember", ["3 April", "May 5th, 2026", "24. Dezember"]),
-        ("el 3 de mayo, le 1er mars, il 2 giugno", ["3 de mayo", "1er mars", "2 giugno"]),
-        ("205 pounds, 12,50 Euro, um 18 Uhr", ["205 pounds", "12,50 Euro", "18 Uhr"]),
-    ],
-)
-def test_identifiers_are_found_whole(text, expected):
-    assert find_identifiers(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("my sister Ada Brightwell and Tom live in Leeds now", ["Ada Brightwell", "Tom", "Leeds"]),
-        ("We saw Dr. Lindqvist at eleven. She was kind", ["Dr. Lindqvist"]),
-        ("Frau Meier-Schulz hat den Hund von Herrn Krause gesehen", ["Frau Meier-Schulz", "Herrn Krause"]),
-        ("Der Hund hat heute das Futter und die Leine im Garten vergessen", []),
-        ("The kitchen is warm. Turn it off. I'm tired, I think", []),
-        ("я была дома вчера и видела Машу", ["Машу"]),
-        ("Hier elle a vu Madame Dupont, mais Paul était content", ["Madame Dupont", "Paul"]),
-        ("we sat in the den with Anna Smith", ["Anna Smith"]),
-        ("x" * 50_000, []),
-    ],
-)
-def test_names_of_people_and_places_are_found(text, names):
-    assert find_names(text) == names
 
 
 def test_a_line_has_the_names_that_its_first_words_do_not_show():
@@ -187,6 +106,90 @@ def test_the_first_names_of_a_long_result_are_kept():
     assert line.count("light.lamp") == 12
 
 
+@pytest.mark.parametrize("arguments", ['{"hours": 24, "with_errors": true}', "{}", "[]", "null"])
+def test_keys_of_arguments_without_texts_are_not_shown(arguments):
+    assert (
+        build_digest([[MessageEntry("user", "why?"), call("get_history", arguments)]], count_text) == "- why?"
+    )
+
+
+def test_arguments_that_are_not_json_are_kept():
+    messages = [MessageEntry("user", "why?"), call("get_history", "sensor.power, 24 h")]
+    assert build_digest([messages], count_text) == "- why? | sensor.power · 24 h"
+
+
+def test_a_name_within_a_shown_identifier_or_name_is_not_repeated():
+    answer = 'Try "The Name of the Rose" or ‘Max Havelaar’ by J. R. R. Tolkien; J.R.R. Tolkien, or Ada.'
+    assert build_digest(turn("what can I read?", answer), count_text) == (
+        '- what can I read? | "The Name of the Rose" · ‘Max Havelaar’ · J.R.R. Tolkien · Ada'
+    )
+    assert build_digest(turn('wir sehen heute "Die Welle"', "Gern: Die Welle"), count_text) == (
+        '- wir sehen heute "Die Welle"'
+    )
+
+
+def test_a_name_within_a_longer_word_is_still_shown():
+    assert build_digest(turn("Tomorrow?", "Yes, with Tom"), count_text) == "- Tomorrow? | Tom"
+
+
+def test_names_of_services_and_tools_settings_and_ids_of_sash_are_not_shown():
+    arguments = '{"service": "script.turn_on", "entity_ids": ["script.good_night"]}'
+    later = '{"summary": "lights off", "calls": [{"service": "light.turn_off", "entity_ids": []}]}'
+    result = "not done: I am not allowed to control devices. Turn on `allow_actuation` in the policy."
+    messages = [
+        MessageEntry("user", "Good night"),
+        call("call_service", arguments),
+        MessageEntry("tool", result, tool_call_id="c"),
+        call("do_later", later),
+        MessageEntry("tool", '{"waiting": {"id": "01M7V57GD27KY9Y4S84920XWHF"}}', tool_call_id="c"),
+        MessageEntry(
+            "assistant",
+            "call_service was refused: script.turn_on needs `allow_actuation`, see 01M7V57GD27KY9Y4S84920XWHF. "
+            "light.turn_off follows at 23:00.",
+        ),
+    ]
+    assert build_digest([messages], count_text) == "- Good night | script.good_night · 23:00"
+
+
+def test_what_the_user_says_is_shown_though_sash_uses_it_too():
+    said = (
+        "what is 01M7V57GD27KY9Y4S84920XWHF and what does the name of the setting called allow_actuation mean"
+    )
+    messages = [MessageEntry("user", said), call("call_service", '{"service": "light.turn_on"}')]
+    assert build_digest([messages], count_text).endswith(" | allow_actuation")
+
+
+def test_of_a_turn_without_a_model_only_the_user_s_words_are_shown():
+    local = frozenset({"local_intent"})
+    messages = [
+        MessageEntry("user", "fnord", tags=local),
+        MessageEntry("assistant", "Try “remember that …” at 10:30, Ada Brightwell.", tags=local),
+    ]
+    assert build_digest([messages], count_text) == "- fnord"
+
+
+def test_of_equal_lines_the_newest_is_kept():
+    messages = [*turn("good night"), *turn("E-1"), *turn("good night")]
+    assert build_digest(messages, count_text) == "- E-1\n- good night"
+
+
+def test_a_digest_is_not_extended_by_lines_that_it_has():
+    digest = "- good night\n- E-1"
+    assert extend_digest(digest, [*turn("good night"), *turn("E-2")], count_text) == f"{digest}\n- E-2"
+    assert extend_digest(digest, turn("E-1"), count_text) == digest
+    assert extend_digest("", turn("E-1"), count_text) == "- E-1"
+
+
+def test_commands_of_every_day_do_not_displace_a_conversation():
+    iban = "DE89 3704 0044 0532 0130 00"
+    digest = extend_digest("", turn("the rent goes to", f"{iban}, yes"), count_text)
+    daily = [*turn("good morning"), *turn("turn on the kitchen light"), *turn("good night")]
+    for _ in range(400):
+        digest = extend_digest(digest, daily, count_text)
+    assert digest.splitlines()[0] == f"- the rent goes to | {iban}"
+    assert len(digest.splitlines()) == 4
+
+
 def test_a_message_without_words_has_its_line():
     image = MessageEntry("user", [{"type": "image_url", "image_url": "https://example.com/a.png"}])
     assert build_digest([[image]], count_text) == "- (no text)"
@@ -247,30 +250,6 @@ def test_every_identifier_survives_in_any_surroundings(names, glue):
     text = build_digest(turn("What now?", glue.join(names)), count_text)
     for name in names:
         assert name in text or name == "word"
-
-
-@given(st.text(max_size=200) | st.text("ab1-_./: ,()[]\"'`%°C$@#=", max_size=200))
-@settings(max_examples=300, deadline=None)
-def test_an_identifier_occurs_in_the_text_and_is_no_part_of_a_longer_name(text):
-    for name in find_identifiers(text):
-        assert name in text
-        if re.fullmatch(r"[\w.-]+", name):
-            assert re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-]\w)", text)
-
-
-def test_hostile_text_costs_linear_time():
-    """Linear is a few seconds for all of them; a blow-up would take hours and runs into the time-out."""
-    code = """
-from sash.memory.digest import find_identifiers, find_names
-from sash.memory.tokens import count_text
-for unit in ["00 ", "+1 22 ", "AB12 3456 ", "A a", "a Bc ", "Dr A", "1 M", "a", "a.", "a/", "'", '"a', ' "a', "_", "1.", "1", "1,", "-", "aA", "a-", "@a", "a[b]", "x y ",
-             "a@", "a:", "é", "C:\\\\ ", "a://", "1 ", "http://a)", ")"]:
-    find_identifiers("http://" + unit * (500_000 // len(unit)))
-    find_names("a " + unit * (500_000 // len(unit)))
-count_text((" " * 99_999 + "x") * 5)
-"""
-    done = subprocess.run([sys.executable, "-c", code], timeout=120)
-    assert done.returncode == 0
 
 
 @pytest.mark.parametrize("max_tokens", [0, -5, 5, "x", None])

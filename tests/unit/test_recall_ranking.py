@@ -112,8 +112,8 @@ def test_what_was_said_by_a_speaker_who_is_asked_for_counts_more():
         {2: 1.0, 6: 1.0},
         [Place(2, "user", "Ida", 0, 9, False), Place(6, "user", "Paul", 9 * HOUR, 9, False)],
     )
-    assert rank_messages(own, places, {"Ida"})[0][0] == 2
-    assert rank_messages(own, places, {"Paul"})[0][0] == 6
+    assert rank_messages(own, places, "Ida")[0][0] == 2
+    assert rank_messages(own, places, "Paul")[0][0] == 6
     unnamed = rank(own, places)
     assert unnamed[2] == unnamed[6]
 

@@ -15,11 +15,12 @@ from sash.engine.recall import (
 )
 from sash.memory.asked_words import list_words_in
 from sash.memory.recall_question import MAX_CHARS, RecallQuestion, find_question, is_asking
+from sash.memory.recall_ranking import weigh_word
 from sash.memory.words import split_words
 from sash.values.steps import RecallReason
 
 # Two messages with this part of their words in common are the same question.
-SAME = 0.6
+MIN_SHARED_WORDS = 0.6
 MAX_SAME_READ = 20
 # The minimum evidence for a question, as a multiple of the weight of a word that only one message has. The
 # home or the model can answer a question about the present, so it needs more. They know less about a person:
@@ -31,7 +32,7 @@ MIN_EVIDENCE = 2.15
 MAX_CHARS_ON_LOOP = 50_000
 # Messages that stand so close to each other count together.
 NEAR = 2
-# So many of the best places are read to see if they are about the person whom a question names.
+# This number of the best places is read to see if they are about the person whom a question names.
 MAX_PLACES_READ = 10
 
 
@@ -88,7 +89,7 @@ async def recall_for(
     if evidence.weight < in_window:
         return RecallResult(question)
     messages = await old.read_best(found, count, budget, left_out)
-    is_by_words = _has_enough_words(evidence, found) or not found.has_similar
+    is_by_words = _has_enough_words(evidence, found) or not found.has_clear_match
     found_words = tuple(word.text for n, word in enumerate(question.words) if evidence.words >> n & 1)
     return RecallResult(question, messages, "words" if is_by_words else "meaning", found_words)
 
@@ -135,7 +136,9 @@ def measure_window(found: Found, texts: Sequence[str]) -> float:
         else frozenset[int]()
         for text in texts
     ]
-    weights, best = found.hits.weights, 0.0
+    # A word that no old message has tells at least as much as one that a single message has.
+    rarest = weigh_word(1, found.hits.message_count)
+    weights, best = [weight or rarest for weight in found.hits.weights], 0.0
     for n in range(len(has)):
         words: set[int] = set().union(*has[max(0, n - 1) : n + 2])
         best = max(best, sum(weights[each] for each in words))
@@ -144,7 +147,7 @@ def measure_window(found: Found, texts: Sequence[str]) -> float:
 
 def is_enough(evidence: Evidence, found: Found) -> bool:
     """Return whether the words of a question clearly mean one old place."""
-    return (found.question.looks_back and found.has_similar) or _has_enough_words(evidence, found)
+    return (found.question.looks_back and found.has_clear_match) or _has_enough_words(evidence, found)
 
 
 def _has_enough_words(evidence: Evidence, found: Found) -> bool:
@@ -179,7 +182,7 @@ async def _find_same_questions(old: OldMessages, found: Found, text: str, langua
     likely = [
         at
         for at, words in found.hits.found.items()
-        if found.places[at].role == "user" and words.bit_count() >= SAME * len(question.words)
+        if found.places[at].role == "user" and words.bit_count() >= MIN_SHARED_WORDS * len(question.words)
     ]
     read = await old.read(sorted(likely)[-MAX_SAME_READ:])
     said = {
@@ -187,4 +190,8 @@ async def _find_same_questions(old: OldMessages, found: Found, text: str, langua
         for stored in read
         if is_asking(stored.message.text, language)
     }
-    return [at for at, words in said.items() if words and len(words & asked) >= SAME * len(words | asked)]
+    return [
+        at
+        for at, words in said.items()
+        if words and len(words & asked) >= MIN_SHARED_WORDS * len(words | asked)
+    ]

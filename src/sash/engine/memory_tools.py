@@ -9,8 +9,10 @@ from typing import Any
 from sash.engine.notes import Notes
 from sash.engine.recall import OldMessages, QuestionContext, RecalledMessage, group_by_turn
 from sash.engine.turn.caller import get_language
+from sash.home.live_home import LiveHome
+from sash.memory.asked_words import AskedWord, list_words_in
+from sash.memory.recall_question import ANY_USER
 from sash.memory.tokens import count_text
-from sash.memory.words import extract_stems, normalize
 from sash.ports.embedder import Embedder
 from sash.ports.session_rules import change_session
 from sash.ports.store import Store
@@ -30,6 +32,7 @@ def memory_tools(
     embedder: Embedder | None,
     zone: tzinfo | None,
     clock: Clock,
+    home: LiveHome | None,
 ) -> Iterator[ToolSpec]:
     """Yield the tools `reset_conversation`, `remember`, `forget` and `recall`."""
 
@@ -51,14 +54,16 @@ def memory_tools(
 
     async def look_back(arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         query = arguments["query"]
-        stems = extract_stems(query)
         session = await store.get_session(context.session.owner, context.session.id)
+        language = context.language or get_language(session) or (home.language if home else None)
+        asker = context.caller.user_name if context.caller else None
         now = clock.now().astimezone(zone)
         old = OldMessages(store, session.owner, session.id, embedder)
-        found = await old.find(query, QuestionContext(now, get_language(session)))
+        found = await old.find(query, QuestionContext(now, language, asker=asker or ANY_USER))
         best = await old.read_best(found, count_text, MAX_TOKENS)
         known = (*(await notes.read_known(session.owner)).facts, *session.memory.facts)
-        facts = [text for text in dict.fromkeys(f.text for f in known) if _matches_any(text, stems)]
+        asked = found.question.words
+        facts = [text for text in dict.fromkeys(f.text for f in known) if _has_any(text, asked)]
         return {"facts": facts, "turns": [_describe_turn(turn, zone) for turn in group_by_turn(best)]}
 
     async def reset(arguments: dict[str, Any], context: ToolContext) -> dict[str, bool]:
@@ -106,9 +111,9 @@ def drop_summary(session: Session, now: datetime) -> Session:
     return replace(session, memory=replace(session.memory, summary="", reset_at=now))
 
 
-def _matches_any(text: str, stems: list[str]) -> bool:
-    """Return True if the text has any of the stems, or if there are no stems."""
-    return not stems or any(stem in normalize(text) for stem in stems)
+def _has_any(text: str, words: Sequence[AskedWord]) -> bool:
+    """Return True if a text has one of some words, or if there are no words."""
+    return not words or bool(list_words_in(text, words))
 
 
 def _schema(**texts: str) -> dict[str, Any]:
@@ -122,6 +127,8 @@ def _schema(**texts: str) -> dict[str, Any]:
 
 
 def _describe_turn(turn: Sequence[RecalledMessage], zone: tzinfo | None) -> dict[str, Any]:
-    messages = [each.stored.message for each in turn]
-    said = [{"role": message.name or message.role, "text": message.text} for message in messages]
-    return {"date": messages[0].timestamp.astimezone(zone).isoformat(timespec="minutes"), "said": said}
+    said = [
+        {"role": each.stored.message.name or each.stored.message.role, "text": each.text} for each in turn
+    ]
+    date = turn[0].stored.message.timestamp.astimezone(zone)
+    return {"date": date.isoformat(timespec="minutes"), "said": said}

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from sash.engine.budget import Spending
 from sash.engine.ceiling import find_limits
 from sash.memory.packed_vectors import pack_vector
-from sash.memory.recall_ranking import SAID
+from sash.memory.recall_ranking import SPOKEN_ROLES
 from sash.ports.embedder import Embedder
 from sash.ports.store import Store, StoredMessage, Vector
 from sash.values.sessions import OperatorLimits, Session
@@ -97,4 +97,4 @@ class MessageVectors:
 def _has_meaning(stored: StoredMessage) -> bool:
     """Return True for evicted messages of people and of the agent, and False for results of tools."""
     message = stored.message
-    return not stored.in_window and message.role in SAID and bool(message.text.strip())
+    return not stored.in_window and message.role in SPOKEN_ROLES and bool(message.text.strip())

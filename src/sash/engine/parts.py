@@ -15,6 +15,7 @@ from sash.engine.owner_pacing import OwnerPacing
 from sash.engine.policy import ActionRateLimiter
 from sash.engine.redaction import measure_result, redact_json, redact_result
 from sash.engine.rendering import MessageRenderer
+from sash.engine.turn.caller import get_language
 from sash.engine.turn_tools import SessionTools, ToolFinder, TurnTools
 from sash.engine.window_cache import CachedWindow, WindowCache
 from sash.errors import HomeUnavailable
@@ -102,6 +103,15 @@ class Parts:
         with suppress(HomeUnavailable):
             return describe_pinned(self.home.index, pinned)
         return ""
+
+    def find_language(
+        self, session: Session | None, request: ContinuationRequest | None = None
+    ) -> str | None:
+        """Return the language of a message, or else of its session, or else of the home; None if unknown."""
+        if request is not None and request.language:
+            return request.language
+        own = None if session is None else get_language(session)
+        return own or (None if self.home is None else self.home.language)
 
     def find_index(self) -> HomeIndex | None:
         """Return the index of the home; None without a home, or if the home is unavailable."""

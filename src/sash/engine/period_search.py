@@ -5,9 +5,9 @@ from collections.abc import Collection
 from sash.memory.recall_ranking import Period, Place, order_by_stretch
 from sash.ports.store import Store
 
-# Of a long period, so many parts of so many messages are read, spread over it.
+# A long period is sampled: at most 40 parts of 10 messages, spread evenly.
 MAX_PARTS, PART = 40, 10
-# So many positions are read to find one message that was said. Calls of tools stand between them.
+# This number of positions is read to find one message that was said. Calls of tools stand between them.
 PROBE = 64
 
 
@@ -21,7 +21,7 @@ class PeriodSearch:
         self._with_window = with_window
 
     async def find(self, period: Period) -> list[Place]:
-        """Return what was said in a period, so that the first ones tell of all its stretches."""
+        """Return what was said in a period, the first turn of each stretch of conversation first."""
         first, end = await self._find_first(period.start), await self._find_first(period.end)
         said = await self._read(_spread(range(first, end)))
         return order_by_stretch([place for place in said if period.start <= place.at < period.end])

@@ -7,23 +7,31 @@ from datetime import datetime, tzinfo
 
 from sash.engine.period_search import PeriodSearch
 from sash.engine.similar_messages import SimilarMessages, find_similar
+from sash.memory.asked_words import AskedWord
+from sash.memory.excerpt import cut_excerpt
 from sash.memory.recall_lexicon import are_lexicons_loaded, load_all_lexicons
-from sash.memory.recall_question import RecallQuestion, read_question
-from sash.memory.recall_ranking import REACH, SAID, Place, WordHits, choose_best, rank_messages
+from sash.memory.recall_question import ANY_AGENT, ANY_USER, MAX_CHARS, RecallQuestion, read_question
+from sash.memory.recall_ranking import REACH, SPOKEN_ROLES, Place, WordHits, choose_best, rank_messages
 from sash.memory.words import ends_with_question_mark, split_words
 from sash.ports.embedder import Embedder
 from sash.ports.store import Store, StoredMessage
 from sash.values.messages import MessageEntry
 
-# So many messages are read at most to fill a budget, and so many at a time.
+# The maximum number of messages that are read to fill a budget, and of those that are read at a time.
 MAX_READ, BATCH = 60, 20
-# No message has fewer tokens, a date has this many, and no token of a message that fits has more characters.
-MIN_TOKENS, HEADER_TOKENS, MAX_CHARS_PER_TOKEN = 4, 14, 20
-# The question of a turn is looked for in so many messages before its answer.
-LONGEST_TURN = 40
-# What the most similar message gets, compared with the one whose words say most.
-SIMILAR = 0.5
-MAX_QUESTION_CHARS = 1000
+# A smaller rest of a budget is not filled.
+MIN_TOKENS = 4
+# A message with more characters per token of the budget cannot fit.
+MAX_CHARS_PER_TOKEN = 20
+# The best messages are cut if they do not fit: those with at least this part of the best score, up to this
+# length, if the rest of the budget is large enough for a sentence or two.
+CUT_SCORE, MAX_CUT_CHARS, MIN_EXCERPT_TOKENS = 0.5, 20_000, 30
+# The question of a turn is looked for in this number of messages before its answer.
+MAX_TURN_MESSAGES = 40
+# The score of the most similar message. The message whose words weigh most has 1.
+SIMILARITY_WEIGHT = 0.5
+# The maximum number of characters of a message that is compared with a question.
+MAX_COMPARED_CHARS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +44,8 @@ class QuestionContext:
     now: datetime
     language: str | None = None
     names: tuple[str, ...] = ()
-    asker: str = "user"
-    agent: str = "assistant"
+    asker: str = ANY_USER
+    agent: str = ANY_AGENT
 
     async def read(self, text: str) -> RecallQuestion:
         """Return what a question asks for. The first call reads the words of all languages, in a thread."""
@@ -54,8 +62,8 @@ class QuestionContext:
 
     def add_speakers(self, text: str, places: Iterable[Place]) -> "QuestionContext | None":
         """Return the context with those speakers of messages that a text names; None if all are known."""
-        names = {place.speaker for place in places} - SAID - {*self.names}
-        said = {*split_words(text[:MAX_QUESTION_CHARS])}
+        names = {place.speaker for place in places} - SPOKEN_ROLES - {*self.names}
+        said = {*split_words(text[:MAX_CHARS])}
         named = {name for name in names if not said.isdisjoint(list_name_forms(name))}
         return replace(self, names=(*self.names, *sorted(named))) if named else None
 
@@ -69,22 +77,23 @@ def list_name_forms(name: str) -> list[str]:
 class Found:
     """The positions of old messages with their scores, best first, and what the search knows of them.
 
-    `has_similar` is True if one is clearly similar in meaning.
+    `has_clear_match` is True if one message is clearly similar in meaning.
     """
 
     question: RecallQuestion
     ranked: tuple[tuple[int, float], ...]
     hits: WordHits[int]
     places: Mapping[int, Place]
-    has_similar: bool = False
+    has_clear_match: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RecalledMessage:
-    """An old message that was found, with its score."""
+    """An old message that was found, with its score. `text` is its text, or an excerpt that fits a budget."""
 
     stored: StoredMessage
     score: float
+    text: str
 
     @property
     def position(self) -> int:
@@ -94,7 +103,8 @@ class RecalledMessage:
 class _Chosen:
     """Messages that fit a budget of tokens together, as `render` shows them."""
 
-    def __init__(self, count: Callable[[str], int], budget: int) -> None:
+    def __init__(self, words: Sequence[AskedWord], count: Callable[[str], int], budget: int) -> None:
+        self._words = words
         self._count = count
         self._rest = budget
         self._headed: set[datetime] = set()
@@ -104,17 +114,21 @@ class _Chosen:
     def is_full(self) -> bool:
         return self._rest < MIN_TOKENS
 
-    def add(self, stored: StoredMessage, score: float) -> None:
-        """Add a message if it fits."""
-        message = stored.message
-        if len(message.text) > MAX_CHARS_PER_TOKEN * max(0, self._rest):
-            return
-        hour = message.timestamp.replace(minute=0, second=0, microsecond=0)
-        cost = self._count(_write_message(message)) + (0 if hour in self._headed else HEADER_TOKENS)
-        if cost <= self._rest:
-            self._rest -= cost
+    def add(self, stored: StoredMessage, score: float, *, may_cut: bool = False) -> None:
+        """Add a message if it fits, or with `may_cut` an excerpt of it."""
+        message, text = stored.message, stored.message.text
+        hour = _round_to_hour(message.timestamp)
+        rest = self._rest
+        if hour not in self._headed:
+            rest -= self._count(_write_date(message.timestamp))
+        if len(text) > MAX_CHARS_PER_TOKEN * max(0, rest) or self._count(_write(message, text)) > rest:
+            if not may_cut or rest < MIN_EXCERPT_TOKENS or len(text) > MAX_CUT_CHARS:
+                return
+            text = cut_excerpt(text, self._words, self._count, rest - self._count(_write(message, "")))
+        if text and (cost := self._count(_write(message, text))) <= rest:
+            self._rest = rest - cost
             self._headed.add(hour)
-            self.messages.append(RecalledMessage(stored, score))
+            self.messages.append(RecalledMessage(stored, score, text))
 
 
 class OldMessages:
@@ -131,21 +145,23 @@ class OldMessages:
 
         If the question has a time and no message has its words, return what was said at that time.
         """
-        found = await self._find(await context.read(text), text, by_meaning=by_meaning)
+        question = await context.read(text)
+        is_compared = by_meaning and not question.is_about_time
+        similar = await self._find_similar(text) if is_compared else SimilarMessages()
+        found = await self._find(question, similar)
         if (named := context.add_speakers(text, found.places.values())) is not None:
-            found = await self._find(await named.read(text), text, by_meaning=by_meaning)
+            found = await self._find(await named.read(text), similar)
         return found
 
-    async def _find(self, question: RecallQuestion, text: str, *, by_meaning: bool) -> Found:
+    async def _find(self, question: RecallQuestion, similar: SimilarMessages) -> Found:
         if question.is_about_time:
             return await self._find_period(question)
         hits = await self._store.find_words(self._owner, self._session_id, question.words)
-        similar = await self._find_similar(text) if by_meaning else SimilarMessages()
         places = {**hits.places, **await self._read_places(similar.scores.keys() - hits.found.keys())}
         own = choose_best(hits)
         for position, score in similar.scores.items():
             if position in places:
-                own[position] = own.get(position, 0.0) + SIMILAR * score
+                own[position] = own.get(position, 0.0) + SIMILARITY_WEIGHT * score
         around = {n for at in own for n in range(max(1, at - REACH), at + REACH + 1)}
         places |= await self._read_places(around - places.keys())
         ranked = rank_messages(own, places.values(), question.said_by, question.period)
@@ -164,14 +180,18 @@ class OldMessages:
     ) -> list[RecalledMessage]:
         """Read the best messages that fit a budget of tokens together, best first.
 
-        Those that do not fit are skipped. What is left is for the questions and answers that belong to them.
+        One of the best that does not fit is cut, others are skipped. The remaining tokens are filled with the
+        question or the answer of each message.
         """
         scores = {at: score for at, score in found.ranked[:MAX_READ] if at not in leave_out}
-        chosen = _Chosen(count, budget)
-        best = [at for at in scores if found.places[at].length <= MAX_CHARS_PER_TOKEN * budget]
+        chosen = _Chosen(found.question.words, count, budget)
+        enough = CUT_SCORE * max(scores.values(), default=0.0)
+        cut = {at for at in found.hits.found if scores.get(at, 0.0) >= enough}
+        longest = MAX_CHARS_PER_TOKEN * budget
+        best = [at for at in scores if found.places[at].length <= (MAX_CUT_CHARS if at in cut else longest)]
         for n in range(0, len(best), BATCH):
             for stored in await self.read(best[n : n + BATCH]):
-                chosen.add(stored, scores[stored.position])
+                chosen.add(stored, scores[stored.position], may_cut=stored.position in cut)
             if chosen.is_full:
                 return chosen.messages
         partners = await self._find_partners([each.position for each in chosen.messages], found.places)
@@ -201,7 +221,9 @@ class OldMessages:
         """Return the positions of the messages that belong to others, also behind many calls of tools."""
         found = {at: find_partner(at, places) for at in positions}
         alone = [at for at in positions if found[at] is None and places[at].role == "assistant"]
-        before = await self._read_places({n for at in alone for n in range(max(1, at - LONGEST_TURN), at)})
+        before = await self._read_places(
+            {n for at in alone for n in range(max(1, at - MAX_TURN_MESSAGES), at)}
+        )
         asked = [place.position for place in before.values() if place.role == "user"]
         found |= {at: max((n for n in asked if n < at), default=None) for at in alone}
         return list(dict.fromkeys(at for at in found.values() if at is not None))
@@ -229,20 +251,9 @@ def group_by_turn(messages: Sequence[RecalledMessage]) -> list[list[RecalledMess
     return sorted(by_turn.values(), key=lambda turn: -max(each.score for each in turn))
 
 
-def group_turns(messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
-    """Group stored messages into turns. A user message starts a turn, and so does a gap between positions."""
-    turns: list[list[StoredMessage]] = []
-    for stored in messages:
-        follows = bool(turns) and turns[-1][-1].position + 1 == stored.position
-        if stored.message.role == "user" or not follows:
-            turns.append([])
-        turns[-1].append(stored)
-    return turns
-
-
 def repeats_query(hit: StoredMessage, query: str) -> bool:
-    """Return True if a message is a question of the user that has only the words of the query."""
-    text = hit.message.text[:MAX_QUESTION_CHARS]
+    """Return True if a user message equals the query, or is a question with only its words."""
+    text = hit.message.text[:MAX_COMPARED_CHARS]
     if hit.message.role != "user":
         return False
     said, asked = split_words(text), split_words(query)
@@ -251,17 +262,27 @@ def repeats_query(hit: StoredMessage, query: str) -> bool:
 
 def render(messages: Sequence[RecalledMessage], zone: tzinfo | None = None) -> str:
     """Return the text of messages, oldest first. The first of each hour has its date."""
-    lines: list[str] = []
+    parts: list[str] = []
     headed: set[datetime] = set()
     for each in sorted(messages, key=lambda each: each.position):
         message = each.stored.message
-        hour = message.timestamp.replace(minute=0, second=0, microsecond=0)
-        if hour not in headed:
+        if (hour := _round_to_hour(message.timestamp)) not in headed:
             headed.add(hour)
-            lines.append(f"[{message.timestamp.astimezone(zone):%Y-%m-%d %H:%M}]")
-        lines.append(_write_message(message))
-    return "\n".join(lines)
+            parts.append(_write_date(message.timestamp.astimezone(zone)))
+        parts.append(_write(message, each.text))
+    return "".join(parts).removesuffix("\n")
 
 
-def _write_message(message: MessageEntry) -> str:
-    return f"{message.name or message.role}: {message.text}"
+def _round_to_hour(at: datetime) -> datetime:
+    return at.replace(minute=0, second=0, microsecond=0)
+
+
+def _write_date(at: datetime) -> str:
+    return f"[{at:%Y-%m-%d %H:%M}]\n"
+
+
+def _write(message: MessageEntry, text: str) -> str:
+    """Return a message as lines. Its later lines are indented, so that none looks like another message."""
+    name = " ".join((message.name or message.role).split())
+    lines = "\n  ".join(text.splitlines())
+    return f"{name}: {lines}\n"

@@ -13,7 +13,8 @@ from sash.values.steps import Recalled, RecallReason
 class RecalledExcerpt:
     """A message that was recalled: its time, its speaker, its first words, and its tokens.
 
-    `score` is None in journals of earlier versions.
+    `score` is None in journals of earlier versions. `tokens` are those of the whole message, also if the
+    prompt got an excerpt of it.
     """
 
     message_id: str

@@ -159,7 +159,7 @@ class Runtime(ReplyVerbs, ReportVerbs, NoteVerbs, WaitingVerbs):
         notes = Notes(store, clock, lambda: ids.new(clock.now()), windows.follow, household)
         all_tools = [*tools]
         if options.get("memory_tools", True):
-            all_tools += make_memory_tools(store, notes, options.get("embedder"), zone, clock)
+            all_tools += make_memory_tools(store, notes, options.get("embedder"), zone, clock, live_home)
         if live_home is None:
             self._everyday = _load_talk(clock, zone) if isinstance(self.model, OfflineModel) else None
         else:

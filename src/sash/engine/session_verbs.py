@@ -20,7 +20,6 @@ from sash.engine.session_import import ImportRules, read_export
 from sash.engine.session_titles import find_titles
 from sash.engine.session_update import SessionChanges, apply_update
 from sash.engine.transcript_search import TokenBudget, TranscriptSearch
-from sash.engine.turn.caller import get_language
 from sash.engine.turn.runner import make_cut
 from sash.engine.worker import SESSION_ENDED, Worker
 from sash.errors import InvalidInput, PolicyExceedsOperator, TooManySessions
@@ -487,16 +486,13 @@ class SessionVerbs:
         """Find messages for a query, best first, in one session or in all sessions of the owner.
 
         The rarer a word of the query is, the more it counts, with the messages around it. A query that asks
-        something also finds messages without its words, because an answer seldom repeats them. With
-        `max_tokens`, the result has at most so many tokens, and also contains messages around the matches,
-        ranked by score. A query has at most 256 characters and 32 words; the first 12 words that are not stop
-        words are searched.
-        Questions that repeat the query come last, and results of tools are left out.
+        something also finds messages without its words, because an answer seldom repeats them, and in one
+        session messages of similar meaning, if there is an embedder. With `max_tokens`, the result has at
+        most so many tokens by `token_count`, and also has messages around the matches, ranked by score. A
+        query has at most 256 characters and 32 words. The first 12 words that are not stop words are
+        searched. Questions that repeat the query come last with their answers. Results of tools are left out.
         """
-        language = None
-        if session_id is not None:
-            session = await self.get_session(session_id, owner=owner)
-            language = get_language(session)
+        session = None if session_id is None else await self.get_session(session_id, owner=owner)
         check_limit("limit", limit)
         if max_tokens is not None:
             check_limit("max_tokens", max_tokens)
@@ -504,10 +500,12 @@ class SessionVerbs:
         if words.count(" ") >= MAX_SEARCH_WORDS:
             raise InvalidInput(f"a search may have at most {MAX_SEARCH_WORDS} words: search for fewer")
         parts = self._parts
-        now = parts.clock.now().astimezone(parts.local_time.zone)
+        context = QuestionContext(
+            parts.clock.now().astimezone(parts.local_time.zone), parts.find_language(session)
+        )
         budget = None if max_tokens is None else TokenBudget(max_tokens, parts.counter.count_text)
-        search = TranscriptSearch(parts.store, owner, session_id)
-        return await search.search(check_label("query", query), QuestionContext(now, language), limit, budget)
+        search = TranscriptSearch(parts.store, owner, session_id, parts.embedder)
+        return await search.search(check_label("query", query), context, limit, budget)
 
     async def get_artifact(self, artifact_id: str, *, owner: str = DEFAULT_OWNER) -> Artifact:
         """Return a large result by its id. It is stored outside of the transcript."""

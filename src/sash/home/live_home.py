@@ -66,6 +66,11 @@ class LiveHome:
         return self._index
 
     @property
+    def language(self) -> str | None:
+        """The language of the home; None while it is not connected."""
+        return None if self._index is None else self._index.language
+
+    @property
     def services(self) -> dict[str, Service]:
         """The services of the home by name. Empty before the first connection."""
         return self._services

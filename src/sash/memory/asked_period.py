@@ -9,17 +9,11 @@ from sash.memory.recall_ranking import Period
 _MAX_NUMBER = 999
 _YEARS, _LONGEST_MONTH = range(1990, 2100), 31
 _ALL_DAY = timedelta(days=1)
-_FEASTS = frozenset({"spring", "summer", "autumn", "winter", "christmas", "new_year", "easter"})
-# First month and number of months.
+# The first month of each season. A season has three months.
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "winter": 12}
-# Words before the name of a month, without which "may" or "mars" is no month.
-_SHORT_MONTHS = frozenset({"may", "mar", "mars", "marche", "mai", "set", "ago", "jan", "dec", "sep"})
-# Behind these words a time lasts until now.
-_SINCE = frozenset({"since", "seit", "depuis", "desde", "dal", "dalla", "sinds", "vanaf", "sindsdien"})
-_MONTH_MARKS = frozenset(
-    {"in", "im", "en", "since", "last", "letzten", "seit", "au", "during", "of", "a", "dans"}
-)
-
+# "What did we want for Christmas?" may be about what was said before it, so these words are also looked for.
+_ALSO_TOPICS = frozenset({*_SEASONS, "christmas", "new_year", "easter"})
+_DAYS_OF = {"last_days": 1, "last_weeks": 7}
 
 _Days = tuple[datetime, datetime]
 _Found = tuple[_Days, range | set[int]]
@@ -28,14 +22,20 @@ _Found = tuple[_Days, range | set[int]]
 def read_period(
     said: Sequence[str], lexicon: RecallLexicon, now: datetime
 ) -> tuple[Period | None, frozenset[int]]:
-    """Return the time that some words name, and the places of the words that name it."""
+    """Return the time that some words name, and the indexes of those of them that are no topic."""
     reader = _PeriodReader(said, lexicon, now)
-    for read in (reader.read_month, reader.read_phrase, reader.read_weekday):
+    for read in (
+        reader.read_date,
+        reader.read_month,
+        reader.read_phrase,
+        reader.read_weekday,
+        reader.read_year,
+    ):
         if (found := read()) is not None:
-            (start, end), places = found
-            if any(said[at - 1] in _SINCE for at in places if at):
+            (start, end), indexes = found
+            if any(said[at - 1] in lexicon.since for at in indexes if at):
                 end = now
-            return Period(start.timestamp(), end.timestamp()), frozenset(places)
+            return Period(start.timestamp(), end.timestamp()), frozenset(indexes)
     return None, frozenset()
 
 
@@ -46,13 +46,27 @@ class _PeriodReader:
         self._now = now
         self._today = now.replace(hour=0, minute=0, second=0, microsecond=0)
 
+    def read_date(self) -> _Found | None:
+        """Read a day that is written with numbers: "2026-04-03", "am 3.4."."""
+        for n, word in enumerate(self._said):
+            numbers = self._said[n : n + 3]
+            if _is_year(word) and len(numbers) == 3 and _is_month(numbers[1]) and _is_day(numbers[2]):
+                return self._find_date(int(word), int(numbers[1]), int(numbers[2])), range(n, n + 3)
+            before = self._said[n - 1] if n else ""
+            if before not in self._lexicon.date_marks or len(numbers) < 2:
+                continue
+            if _is_day(word) and _is_month(numbers[1]):
+                has_year = len(numbers) == 3 and _is_year(numbers[2])
+                year = int(numbers[2]) if has_year else None
+                return self._find_past_date(year, int(numbers[1]), int(word)), range(n, n + 2 + has_year)
+        return None
+
     def read_phrase(self) -> _Found | None:
         for kind, taken, value in self._list_phrases():
             if kind in _SEASONS and (year := self._read_year(taken.stop)) is not None:
                 return self._make_months(year, _SEASONS[kind], 3), range(0)
             if (days := self._find_days(kind, value)) is not None:
-                # "What did we want for Christmas?" may be about what was said before it.
-                return days, taken if kind not in _FEASTS else range(0)
+                return days, taken if kind not in _ALSO_TOPICS else range(0)
         return None
 
     def _list_phrases(self) -> Iterator[tuple[str, range, int]]:
@@ -93,23 +107,41 @@ class _PeriodReader:
             if month is None:
                 continue
             near = {at: self._said[at] for at in (n - 1, n + 1, n + 2) if 0 <= at < len(self._said)}
-            day_at = next((at for at, each in near.items() if at != n + 2 and _is_day(each)), None)
+            days = {at: self._read_day(each) for at, each in near.items() if at != n + 2}
+            day_at = next((at for at, day in days.items() if day), None)
             year_at = next((at for at, each in near.items() if at > n and _is_year(each)), None)
-            if word in _SHORT_MONTHS and day_at is None and before not in _MONTH_MARKS:
+            is_other_word = word in self._lexicon.other_months and before not in self._lexicon.before_month
+            if is_other_word and day_at is None:
                 continue
             last_year = next(
                 (taken for kind, taken, _ in self._list_phrases() if kind == "last_year"), range(0)
             )
-            year = self._today.year if year_at is None else int(near[year_at])
+            year = None if year_at is None else int(near[year_at])
             if last_year:
                 year = self._today.year - 1
-            day = None if day_at is None else int(near[day_at])
-            places = {n, *(at for at in (day_at, year_at) if at is not None), *last_year}
-            days = self._find_date(year, month, day)
-            if year_at is None and days[0] > self._now:
-                days = self._find_date(year - 1, month, day)
-            return days, places
+            indexes = {n, *(at for at in (day_at, year_at) if at is not None), *last_year}
+            return self._find_past_date(year, month, days[day_at] if day_at is not None else None), indexes
         return None
+
+    def read_year(self) -> _Found | None:
+        """Read a year: "in 2024"."""
+        for n, word in enumerate(self._said):
+            if n and _is_year(word) and self._said[n - 1] in self._lexicon.before_month:
+                return self._make_months(int(word), 1, 12), {n}
+        return None
+
+    def _read_day(self, word: str) -> int | None:
+        """Return the number of a day of a month: "3", "3rd"."""
+        endings = (ending for ending in self._lexicon.ordinal_endings if word[:1].isdecimal())
+        number = next((word.removesuffix(each) for each in endings if word.endswith(each)), word)
+        return int(number) if _is_day(number) else None
+
+    def _find_past_date(self, year: int | None, month: int, day: int | None) -> _Days:
+        """Return a day or a month. Without a year it is the last one that has begun."""
+        days = self._find_date(year or self._today.year, month, day)
+        if year is None and days[0] > self._now:
+            return self._find_date(self._today.year - 1, month, day)
+        return days
 
     def _find_date(self, year: int, month: int, day: int | None) -> _Days:
         """Return a day, or the month if it has no such day."""
@@ -120,7 +152,7 @@ class _PeriodReader:
         return date, date + _ALL_DAY
 
     def read_weekday(self) -> _Found | None:
-        """Read the last day of this name: "on Monday"."""
+        """Read the last day of this name: "on Monday". It may also be the topic: "the pizza on Monday"."""
         for n, word in enumerate(self._said):
             if (weekday := self._lexicon.weekdays.get(word)) is not None and len(word) > 3:
                 return self._find_last(weekday), {n}
@@ -134,6 +166,8 @@ class _PeriodReader:
         today, monday = self._today, self._today - timedelta(days=self._today.weekday())
         if kind.endswith("_ago") and kind != "a_few_days_ago":
             return self._count_back(kind, value)
+        if kind in ("last_days", "last_weeks", "last_months"):
+            return self._find_last_days(kind, value)
         simple = {
             "today": (today, today + _ALL_DAY),
             "this_morning": (today, today + _ALL_DAY),
@@ -154,6 +188,15 @@ class _PeriodReader:
 
     def _find_weekend(self, monday: datetime) -> _Days:
         return monday - 2 * _ALL_DAY, monday
+
+    def _find_last_days(self, kind: str, value: int) -> _Days | None:
+        """Return the time since some days, weeks or months ago."""
+        if not 0 < value <= _MAX_NUMBER:
+            return None
+        if kind == "last_months":
+            months = self._today.year * 12 + self._today.month - 1 - value
+            return self._date(months // 12, months % 12 + 1, 1), self._now
+        return self._today - value * _DAYS_OF[kind] * _ALL_DAY, self._now
 
     def _count_back(self, kind: str, value: int) -> _Days | None:
         if not 0 < value <= _MAX_NUMBER:
@@ -202,6 +245,10 @@ class _PeriodReader:
 
 def _is_day(word: str) -> bool:
     return word.isdecimal() and len(word) <= 2 and 0 < int(word) <= _LONGEST_MONTH
+
+
+def _is_month(word: str) -> bool:
+    return word.isdecimal() and len(word) <= 2 and 0 < int(word) <= 12
 
 
 def _is_year(word: str) -> bool:

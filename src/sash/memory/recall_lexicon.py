@@ -13,7 +13,8 @@ from sash.memory.words import split_words
 _MIN_STOP_WORDS = 2
 _WORD_SETS = (
     *("stop", "common", "me", "you", "openers", "question_words", "clause_openers"),
-    *("past", "past_endings", "present", "current", "auxiliaries"),
+    *("past", "past_endings", "other_endings", "present", "current", "auxiliaries", "fillers"),
+    *("since", "other_months", "before_month", "date_marks", "ordinal_endings"),
 )
 LANGUAGES = ("en", "de", "fr", "es", "it", "nl")
 
@@ -35,9 +36,16 @@ class RecallLexicon:
     clause_openers: frozenset[str]
     past: frozenset[str]
     past_endings: frozenset[str]
+    other_endings: frozenset[str]
     present: frozenset[str]
     current: frozenset[str]
     auxiliaries: frozenset[str]
+    fillers: frozenset[str]
+    since: frozenset[str]
+    other_months: frozenset[str]
+    before_month: frozenset[str]
+    date_marks: frozenset[str]
+    ordinal_endings: frozenset[str]
     participles: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
     back: tuple[tuple[str, ...], ...]
     forms: Mapping[str, tuple[str, ...]]

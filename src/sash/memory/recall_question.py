@@ -1,6 +1,6 @@
 """Reads what a question asks an old conversation for: words with their forms, speakers, and a time."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,18 +10,22 @@ from sash.memory.recall_lexicon import RecallLexicon, choose_language, load_reca
 from sash.memory.recall_ranking import Period
 from sash.memory.words import ends_with_question_mark, has_question_mark, is_unspaced, split_word, split_words
 
-# What a message of the user has instead of a name.
-UNNAMED = "user"
-MAX_WORDS = 12
+# The speakers whose names are not known.
+ANY_USER, ANY_AGENT = "user", "assistant"
+# The maximum number of words that are looked for; of a text without blanks, of pairs of letters.
+MAX_WORDS, MAX_PAIRS = 12, 40
 MAX_CHARS = 2000
 # A word of this length or less is no beginning of other words.
-_SHORT = 3
+_MAX_EXACT_LENGTH = 3
 # A full stop behind a word of fewer letters may belong to an abbreviation.
 _MIN_LAST_WORD = 4
+# A shorter word with the ending of a participle is none.
+_MIN_PARTICIPLE = 5
 # These end a sentence without a blank behind them.
 _WIDE_ENDS = "\u3002\uff01\uff1f"
-# The beginning of so long a word seldom begins another one. Shorter ones have only their irregular forms.
-_LONG = 7
+# The beginning of so long a word seldom begins another one. A shorter word with irregular forms is looked for
+# by these forms only.
+_MIN_PREFIX_LENGTH = 7
 # The last letters of a longer word may change.
 _ENDING, _MIN_STEM = 3, 4
 
@@ -31,14 +35,14 @@ class RecallQuestion:
     """A question for old messages, with the words that have a topic.
 
     `telling` are the numbers of those words that are not among the commonest words of the language.
-    If the question speaks of one speaker ("I", "you" or a name), `said_by` has the names of this speaker as
-    messages have them. `named` are the speakers that it names, without the asker and the agent. `looks_back`
-    is True if it is about the past, and `is_request` if it asks the agent to do something: "can you …".
+    If the question speaks of one speaker ("I", "you" or a name), `said_by` is this speaker's name, or
+    `ANY_USER` or `ANY_AGENT`. `named` are the speakers that it names, without the asker and the agent.
+    `looks_back` is True if it is about the past, and `is_request` if it asks the agent to act: "can you …".
     """
 
     words: tuple[AskedWord, ...]
     telling: frozenset[int] = frozenset()
-    said_by: frozenset[str] = frozenset()
+    said_by: str | None = None
     named: frozenset[str] = frozenset()
     period: Period | None = None
     looks_back: bool = False
@@ -54,8 +58,8 @@ def read_question(
     text: str,
     *,
     names: Iterable[str] = (),
-    asker: str = UNNAMED,
-    agent: str = "assistant",
+    asker: str = ANY_USER,
+    agent: str = ANY_AGENT,
     language: str | None = None,
     now: datetime | None = None,
 ) -> RecallQuestion:
@@ -74,21 +78,28 @@ def read_question(
         if not lexicon.you.isdisjoint(said):
             speakers.add(agent)
     asked = _choose_words(said, lexicon, by_name.keys(), used)
+    if asked:
+        # "The pizza on Monday" may have been spoken of before that Monday.
+        asked += [said[n] for n in used if said[n] in lexicon.weekdays]
     by_forms = {list_forms(each, lexicon): each for each in reversed(asked)}
-    words = tuple(AskedWord(word, forms) for forms, word in reversed(by_forms.items()))[:MAX_WORDS]
+    words = _limit([AskedWord(word, forms) for forms, word in reversed(by_forms.items())])
     telling = frozenset(n for n, word in enumerate(words) if word.text not in lexicon.common)
     speaks_of_us = not (lexicon.me | lexicon.you).isdisjoint(said)
     is_past = _tells_of_past(said, lexicon) and (speaks_of_us or lexicon.current.isdisjoint(said))
     looks_back = is_past or refers_back(said, lexicon)
     if named and looks_back:
         telling = telling or frozenset(range(len(words)))
-    said_by = speakers if len(speakers) == 1 else set()
-    if asker in said_by:
-        said_by.add(UNNAMED)
+    said_by = next(iter(speakers)) if len(speakers) == 1 else None
     is_request = not looks_back and not lexicon.you.isdisjoint(said[:2])
-    return RecallQuestion(
-        words, telling, frozenset(said_by), frozenset(named), period, looks_back, is_request
-    )
+    return RecallQuestion(words, telling, said_by, frozenset(named), period, looks_back, is_request)
+
+
+def _limit(words: Sequence[AskedWord]) -> tuple[AskedWord, ...]:
+    """Return the first words, and of the pairs of letters among them so many as have a topic."""
+    pairs = [word for word in words if is_unspaced(word.text)]
+    others = [word for word in words if not is_unspaced(word.text)]
+    kept = {*others[:MAX_WORDS], *pairs[:MAX_PAIRS]}
+    return tuple(word for word in words if word in kept)
 
 
 def _tells_of_past(said: list[str], lexicon: RecallLexicon) -> bool:
@@ -97,21 +108,28 @@ def _tells_of_past(said: list[str], lexicon: RecallLexicon) -> bool:
         return True
     if not lexicon.auxiliaries.isdisjoint(said) and any(_is_participle(word, lexicon) for word in said):
         return True
-    asks_who = bool(said) and said[0] in lexicon.question_words and lexicon.past_endings
+    asked = _skip_fillers(said, lexicon)
+    asks_who = bool(asked) and asked[0] in lexicon.question_words and bool(lexicon.past_endings)
     return (
-        bool(asks_who)
+        asks_who
         and any(
-            len(word) > _MIN_LAST_WORD
+            len(word) >= _MIN_PARTICIPLE
             and word.endswith(tuple(lexicon.past_endings))
-            and not word.endswith("eed")
-            for word in said[1:4]
+            and not word.endswith(tuple(lexicon.other_endings))
+            for word in asked[1:4]
         )
         and lexicon.present.isdisjoint(said)
     )
 
 
+def _skip_fillers(said: list[str], lexicon: RecallLexicon) -> list[str]:
+    """Return words without those that may stand before a question: "and", "ok"."""
+    first = next((n for n, word in enumerate(said) if word not in lexicon.fillers), len(said))
+    return said[first:]
+
+
 def _is_participle(word: str, lexicon: RecallLexicon) -> bool:
-    return len(word) > _MIN_LAST_WORD and any(
+    return len(word) >= _MIN_PARTICIPLE and any(
         word.startswith(starts) and word.endswith(ends) for starts, ends in lexicon.participles
     )
 
@@ -139,16 +157,16 @@ def _split_asked(word: str) -> list[str]:
 
 
 def list_forms(word: str, lexicon: RecallLexicon) -> tuple[str, ...]:
-    """Return the forms by which a word is found: its beginning, or its irregular forms."""
+    """Return the forms by which a word is found: its beginning, its irregular forms, or both."""
     forms = lexicon.forms.get(word, ())
-    if forms and len(word) < _LONG:
+    if forms and len(word) < _MIN_PREFIX_LENGTH:
         return forms
     own = [_cut(word)]
-    if _SHORT < len(word) < _LONG and word.endswith(tuple(lexicon.past_endings)):
+    if _MAX_EXACT_LENGTH < len(word) < _MIN_PREFIX_LENGTH and word.endswith(tuple(lexicon.past_endings)):
         own.append(word[:-2])
-    if word.isalpha() and len(word) == _SHORT:
+    if word.isalpha() and len(word) == _MAX_EXACT_LENGTH:
         own.append(f"{word}s")
-    elif len(word) == _SHORT + 1 and word.endswith("s"):
+    elif len(word) == _MAX_EXACT_LENGTH + 1 and word.endswith("s"):
         own.append(word[:-1])
     return tuple(dict.fromkeys((*own, *forms)))
 
@@ -157,7 +175,7 @@ def _cut(word: str) -> str:
     """Return the beginning that the regular forms of a word have in common, with a star."""
     if len(word) == 1 and is_unspaced(word):
         return f"{word}*"
-    if len(word) <= _SHORT or not word.isalpha():
+    if len(word) <= _MAX_EXACT_LENGTH or not word.isalpha():
         return word
     return f"{word[: max(_MIN_STEM, len(word) - _ENDING)]}*"
 
@@ -173,6 +191,7 @@ def is_asking(text: str, language: str | None = None) -> bool:
 def _begins_as_question(text: str, said: list[str], lexicon: RecallLexicon) -> bool:
     """Return whether a text or its last part begins as a question: "in which year", "the soup, how much"."""
     last = split_words(text.rpartition(",")[2])
+    said = _skip_fillers(said, lexicon)
     return (
         (bool(said) and said[0] in lexicon.openers)
         or (len(said) > 1 and said[0] in lexicon.stop and said[1] in lexicon.question_words)

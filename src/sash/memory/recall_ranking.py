@@ -12,14 +12,14 @@ from typing import Generic, NamedTuple, TypeVar
 from sash.memory.words import ends_with_question_mark
 from sash.values.messages import MessageEntry
 
-# So many messages with the rarest words of a question are compared.
+# The maximum number of messages with the rarest words of a question that are compared.
 MAX_CANDIDATES = 150
-# So many of them, the shorter ones first, lend a part of their score to the messages around them.
+# The maximum number of candidates, best score first, that share their score with the messages around them.
 MAX_BEST = 60
-# So many positions before and after a message are read. Calls of tools stand between what is said.
+# This number of positions before and after a message is read. Calls of tools stand between what is said.
 REACH = 4
-# The roles of messages that are shown again. Results of tools may be outdated.
-SAID = frozenset({"user", "assistant"})
+# The roles of messages that are found again. Results of tools may be outdated.
+SPOKEN_ROLES = frozenset({"user", "assistant"})
 # A silence of so many seconds ends a stretch of conversation.
 SILENCE_S = 7200.0
 
@@ -33,7 +33,7 @@ _SHARES: Mapping[int, float] = {-2: 0.2, -1: 0.6, 1: 0.3, 2: 0.15}
 _SPOKEN_BY = 1.8
 _STRETCH, _BEST_OF_STRETCH = 0.6, 3
 _IN_TIME = 2.0
-# Days after which a message beside the time that is asked for counts e times less.
+# Days before or after the time that is asked for until its bonus falls to 1/e.
 _DAYS_AFTER, _DAYS_BEFORE = 10.0, 2.0
 _DAY_S = 86_400.0
 
@@ -155,19 +155,19 @@ def choose_best(hits: WordHits[K], count: int = MAX_BEST) -> dict[K, float]:
 def rank_messages(
     own: Mapping[int, float],
     places: Iterable[Place],
-    said_by: Collection[str] = (),
+    said_by: str | None = None,
     period: Period | None = None,
 ) -> list[tuple[int, float]]:
     """Return the positions of messages with their scores, best first.
 
     `own` are the scores from `choose_best`. `places` are those of these messages and of the ones around them.
-    What was said by a speaker in `said_by` counts more.
+    What was said by `said_by` counts more: by the speaker with this name, or by all with this role.
     """
     ordered = sorted(places, key=lambda place: place.position)
     stretches = _number_stretches(ordered)
     scores = _add_neighbours(own, ordered, stretches)
     scores = [
-        score * (_SPOKEN_BY if place.speaker in said_by else 1)
+        score * (_SPOKEN_BY if said_by in (place.speaker, place.role) else 1)
         for score, place in zip(scores, ordered, strict=True)
     ]
     best = _score_stretches(own, ordered, stretches)
@@ -177,15 +177,15 @@ def rank_messages(
             continue
         score += _STRETCH * best.get(stretch, 0.0)
         if period is not None:
-            score *= 1 + _IN_TIME * _is_in_time(place.at, period)
+            score *= 1 + _IN_TIME * _weigh_time(place.at, period)
         ranked.append((place.position, score))
     return sorted(ranked, key=lambda item: (-item[1], -item[0]))
 
 
 def order_by_stretch(places: Iterable[Place]) -> list[Place]:
-    """Return messages in an order in which any beginning tells of many stretches of the conversation.
+    """Return messages: the first turn of each stretch of conversation, then the second of each, and so on.
 
-    The first question of each stretch comes first, with its answer, then the second one of each, and so on.
+    So the first messages tell of many stretches.
     """
     ordered = sorted(places, key=lambda place: place.position)
     turns: dict[int, int] = {}
@@ -239,7 +239,7 @@ def _score_stretches(
     }
 
 
-def _is_in_time(at: float, period: Period) -> float:
+def _weigh_time(at: float, period: Period) -> float:
     """Return 1 for a time that is asked for, and less for others. What is said later may report of it."""
     if at > period.end:
         return math.exp(-(at - period.end) / _DAY_S / _DAYS_AFTER)

@@ -4,6 +4,8 @@ import re
 import unicodedata
 from itertools import filterfalse
 
+from sash.values.long_text import PIECE_CHARS, cut_pieces, iterate_matches
+
 MAX_KEYWORDS = 12
 
 _word = re.compile(r"[^\W_]+")
@@ -14,14 +16,19 @@ _UNSPACED = (
 )
 _run = re.compile(f"[{_UNSPACED}]+|[^{_UNSPACED}]+")
 _unspaced = re.compile(f"[{_UNSPACED}]")
-# The marks of these letters and of all before them are combining characters with a class of their own.
+# Up to this character, `unicodedata.combining` recognizes every accent.
 _LAST_LATIN = "\u036f"
 _QUESTION_MARKS = ("?", "\uff1f", "\u061f")
+# The time to sort the marks of one letter is quadratic in their number, so long texts are cut into pieces.
+_CHARS_PER_PIECE = 256
 
 
 def split_words(text: str) -> list[str]:
     """Return the words of a text in order, in lower case and without accents."""
-    return _word.findall(normalize(text))
+    plain = normalize(text)
+    if len(plain) <= PIECE_CHARS:
+        return _word.findall(plain)
+    return [found[0] for found in iterate_matches(_word, plain)]
 
 
 def split_index_words(text: str) -> list[str]:
@@ -48,7 +55,7 @@ def is_unspaced(word: str) -> bool:
 
 
 def is_latin(text: str) -> bool:
-    """Return True if a text has only Latin letters, so that a full-text index splits it as `split_words`."""
+    """Return True if no letter of a text is above U+036F."""
     return text.isascii() or not any(sign > _LAST_LATIN and sign.isalpha() for sign in text)
 
 
@@ -57,8 +64,12 @@ def normalize(text: str) -> str:
     lower = text.lower()
     if lower.isascii():
         return lower
-    plain = "".join(filterfalse(unicodedata.combining, unicodedata.normalize("NFD", lower)))
+    plain = "".join(map(_remove_accents, cut_pieces(lower, _CHARS_PER_PIECE)))
     return plain if is_latin(plain) else "".join(filterfalse(_is_mark, plain))
+
+
+def _remove_accents(text: str) -> str:
+    return "".join(filterfalse(unicodedata.combining, unicodedata.normalize("NFD", text)))
 
 
 def ends_with_question_mark(text: str) -> bool:

@@ -28,3 +28,8 @@ def iterate_matches(pattern: re.Pattern[str], text: str, start: int = 0) -> Iter
             if whole is not None:
                 yield whole
                 at = max(end, whole.end())
+
+
+def cut_pieces(text: str, chars: int) -> Iterator[str]:
+    """Yield the pieces of a text, each of `chars` characters; the last one may be shorter."""
+    return (text[start : start + chars] for start in range(0, len(text), chars))

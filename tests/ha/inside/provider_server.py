@@ -12,7 +12,7 @@ from custom_components.sash.provider import provider_title, provider_unique_id
 from tests.models.wire import Reply, Wire, said
 
 KEY = "key-of-the-test"
-SAID = said("Hi")
+SPOKEN_ROLES = said("Hi")
 
 
 def models(*names: str) -> Reply:

@@ -16,7 +16,7 @@ from custom_components.sash.const import CONF_MODEL, DOMAIN, EVERYDAY_SERVICES, 
 from sash.models.openai.endpoint import Endpoint
 from tests.ha.inside.provider_server import (
     KEY,
-    SAID,
+    SPOKEN_ROLES,
     compatible,
     get_paths,
     make_entry,
@@ -140,7 +140,7 @@ async def test_a_model_of_openai_that_does_not_reason_gets_no_effort(hass: HomeA
 
 
 async def test_azure_tries_the_deployment(hass: HomeAssistant) -> None:
-    async with Wire(models("gpt-4o"), failed(404, "DeploymentNotFound"), SAID) as wire:
+    async with Wire(models("gpt-4o"), failed(404, "DeploymentNotFound"), SPOKEN_ROLES) as wire:
         form = await choose(hass, "azure")
         pasted = f"{wire.url}/openai/deployments/home/chat/completions?api-version=1"
         form = await fill(hass, form, {"azure_endpoint": pasted, "api_key": KEY, "api_version": "2026-01-01"})
@@ -228,7 +228,7 @@ async def test_an_address_that_lacks_v1_is_told_so(hass: HomeAssistant) -> None:
 
 
 async def test_a_server_without_a_list_takes_any_name_that_answers(hass: HomeAssistant) -> None:
-    async with Wire(failed(404), failed(404), failed(400, message="no such thing"), SAID) as wire:
+    async with Wire(failed(404), failed(404), failed(400, message="no such thing"), SPOKEN_ROLES) as wire:
         form = await fill(hass, await choose(hass, "compatible"), {"api_base": f"{wire.url}/v1"})
         assert form["step_id"] == "agent" and suggested(form) == {}
         form = await fill(hass, form, {"model": " ", "control": "nothing"})
@@ -371,7 +371,7 @@ async def test_the_key_is_not_sent_to_another_address(hass: HomeAssistant) -> No
 async def test_another_provider_keeps_the_entry_and_gets_new_models(
     hass: HomeAssistant, set_up: AsyncMock
 ) -> None:
-    async with Wire(models("m")) as old, Wire(models("gpt-5-mini"), failed(404), SAID) as new:
+    async with Wire(models("m")) as old, Wire(models("gpt-5-mini"), failed(404), SPOKEN_ROLES) as new:
         entry = make_entry(compatible(old), temperature=0.1, prompt="Be kind.")
         with openai_at(new):
             form = await change(hass, entry, "openai")

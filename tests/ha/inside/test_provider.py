@@ -25,7 +25,7 @@ from custom_components.sash.provider import (
 from sash.models.offline import OfflineModel
 from sash.ports.model import ModelRequest, collect
 from sash.values.sessions import ModelConfig
-from tests.ha.inside.provider_server import KEY, SAID, compatible, get_paths, models, openai_at
+from tests.ha.inside.provider_server import KEY, SPOKEN_ROLES, compatible, get_paths, models, openai_at
 from tests.models.wire import Reply, Wire, failed, said
 
 pytestmark = pytest.mark.usefixtures("socket_enabled")
@@ -110,7 +110,7 @@ def test_the_flows_import_no_sdk() -> None:
         (failed(429, "insufficient_quota"), "quota_reached"),
         (failed(400, message="no temperature"), "model_refused"),
         (Reply(chunks=[], then="cut"), "cannot_connect"),
-        (SAID, None),
+        (SPOKEN_ROLES, None),
     ],
 )
 async def test_a_model_is_tried_with_one_tiny_request(

@@ -23,7 +23,7 @@ from custom_components.sash.const import (
 )
 from custom_components.sash.option_checks import NUMBER_RANGES
 from custom_components.sash.provider import CheckResult
-from tests.ha.inside.provider_server import SAID, compatible, get_paths, make_entry, models, openai_at
+from tests.ha.inside.provider_server import SPOKEN_ROLES, compatible, get_paths, make_entry, models, openai_at
 from tests.models.wire import Reply, Wire, failed
 
 pytestmark = pytest.mark.usefixtures("socket_enabled")
@@ -368,7 +368,7 @@ async def test_what_the_user_entered_stays_in_the_form_after_an_error(hass: Home
 
 
 async def test_a_model_that_is_not_listed_is_tried(hass: HomeAssistant) -> None:
-    async with Wire(models("m"), failed(404), SAID) as wire:
+    async with Wire(models("m"), failed(404), SPOKEN_ROLES) as wire:
         entry = await load(hass, make_entry(compatible(wire)))
         form = await change(hass, entry)
         form = await fill(hass, form, {"model": "x"})
@@ -380,7 +380,7 @@ async def test_a_model_that_is_not_listed_is_tried(hass: HomeAssistant) -> None:
 
 
 async def test_parameters_are_tried_because_models_refuse_some(hass: HomeAssistant) -> None:
-    async with Wire(models("m"), REFUSED, SAID) as wire:
+    async with Wire(models("m"), REFUSED, SPOKEN_ROLES) as wire:
         entry = await load(hass, make_entry(compatible(wire)))
         form = await change(hass, entry)
         form = await fill(hass, form, {"model": "m", "advanced": {"temperature": 0.3}})
@@ -402,7 +402,7 @@ async def test_parameters_that_did_not_change_are_not_tried_again(hass: HomeAssi
 
 @pytest.mark.parametrize("reply", [failed(401), failed(404), Reply(body="<html>"), failed(500)])
 async def test_without_a_list_the_user_types_a_name(hass: HomeAssistant, reply: Reply) -> None:
-    async with Wire(reply, SAID) as wire:
+    async with Wire(reply, SPOKEN_ROLES) as wire:
         entry = await load(hass, make_entry(compatible(wire)))
         form = await add(hass, entry, SUBENTRY_AI_TASK)
         assert form["data_schema"].schema["model"].selector_type == "text"

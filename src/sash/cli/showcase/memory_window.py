@@ -9,7 +9,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from sash.memory.digest import find_identifiers
+from sash.memory.identifiers import find_identifiers
 from sash.memory.manager import ConversationMemoryManager
 from sash.memory.window import Eviction
 from sash.values.messages import MessageEntry, turns

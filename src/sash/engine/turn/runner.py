@@ -2,7 +2,6 @@
 
 import logging
 import traceback
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -31,9 +30,10 @@ from sash.errors import (
     SessionChanged,
     WriteRefused,
 )
-from sash.memory.digest import build_digest
+from sash.memory.digest import extend_digest
 from sash.memory.window import Eviction
 from sash.memory.window_log import log_evictions, log_window
+from sash.models.catalog import OFFLINE
 from sash.ports.turns import Cut, Evicted, Turn, TurnEnd
 from sash.values.citations import EntityCitation
 from sash.values.continuations import Continuation, ContinuationError, ContinuationResponse
@@ -185,7 +185,8 @@ class TurnRunner:
         reasoning = await run_long(turn.session.owner, len(answer.reasoning), redact, answer.reasoning)
         messages = [*progress.transcript(), {"role": "assistant", "content": text}]
         read = [source.entity_id for source in answer.citations if isinstance(source, EntityCitation)]
-        tags = (LOCAL_TAG if answer.local else frozenset()) | find_topics(messages, read)
+        is_local = answer.local or (answered.bill is not None and answered.bill.model == OFFLINE)
+        tags = (LOCAL_TAG if is_local else frozenset()) | find_topics(messages, read)
         session, add = turn.session, partial(add_messages, parts, is_reset=progress.has_reset)
         change = await add(session, window, turn.continuation, messages, tags)
         steps = await self.journal.take_unwritten()
@@ -419,16 +420,4 @@ def _make_entry(
 
 
 def _extend_digest(parts: Parts, session: Session, evicted: Sequence[MessageEntry]) -> str:
-    """Return the session's digest with lines for the evicted turns.
-
-    A full digest drops its older half at once. Dropping a few lines each time would change the beginning of
-    the prompt more often.
-    """
-    count_text = parts.counter.count_text
-    new = build_digest(turns(evicted), count_text, parts.digest_tokens)
-    lines = deque((*session.memory.digest.splitlines(), *new.splitlines()))
-    total = sum(count_text(line) + 1 for line in lines)
-    if total > parts.digest_tokens:
-        while total > parts.digest_tokens / 2 and len(lines) > 1:
-            total -= count_text(lines.popleft()) + 1
-    return "\n".join(lines)
+    return extend_digest(session.memory.digest, turns(evicted), parts.counter.count_text, parts.digest_tokens)

@@ -11,7 +11,7 @@ from datetime import datetime
 from itertools import islice
 
 from sash.memory.asked_words import AskedWord
-from sash.memory.recall_ranking import SAID, Place, WordHits, choose_candidates, make_place
+from sash.memory.recall_ranking import SPOKEN_ROLES, Place, WordHits, choose_candidates, make_place
 from sash.memory.similar_words import add_similar
 from sash.ports.store import FIRST_MESSAGES, StoredMessage, StoredStep, Vector
 from sash.ports.turns import (
@@ -394,7 +394,7 @@ class Ledger:
     def find_place(self, position: int) -> Place | None:
         """Return the place of a message of the transcript, or None if it was not said."""
         message = self.transcript[position - 1]
-        return make_place(position, message) if message.role in SAID and message.text else None
+        return make_place(position, message) if message.role in SPOKEN_ROLES and message.text else None
 
     def _is_evicted(self, position: int) -> bool:
         return self.transcript[position - 1].id not in self.in_window
