@@ -164,12 +164,12 @@ async def measure_automatic(
             continue
         context = replace(describe_asker(question, conversation), names=names)
         text = question.question
-        _, found = await recall_for(old, text, context, window, count_text, MAX_AUTOMATIC_TOKENS)
+        found = (await recall_for(old, text, context, window, count_text, MAX_AUTOMATIC_TOKENS)).messages
         brought += any(each.position in question.evidence for each in found)
     context = replace(describe_asker(conversation.questions[0], conversation), names=names)
     alarms = 0
     for text in everyday:
-        _, found = await recall_for(old, text, context, window, count_text, MAX_AUTOMATIC_TOKENS)
+        found = (await recall_for(old, text, context, window, count_text, MAX_AUTOMATIC_TOKENS)).messages
         alarms += bool(found)
     return Automatic(len(asked), in_window, brought, alarms, len(everyday))
 

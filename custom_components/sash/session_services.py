@@ -1,5 +1,6 @@
 """The services for sessions and what happened in them: reset, export, search and explain."""
 
+from itertools import zip_longest
 from typing import Any
 
 from homeassistant.const import ATTR_DEVICE_ID, ATTR_ENTITY_ID
@@ -37,18 +38,24 @@ async def export_conversation(call: ServiceCall) -> ServiceResponse:
 
 
 async def search(call: ServiceCall) -> ServiceResponse:
-    """Find messages by their words: in one session, or in all sessions that the caller reaches."""
+    """Find messages by their words: in one session, or in all sessions that the caller reaches.
+
+    Each owner of each provider has its own order. The best messages of all come first, then the second best.
+    """
     caller, query, limit = await find_caller(call), call.data[ATTR_QUERY], call.data[ATTR_LIMIT]
-    found: list[JsonValueType] = []
+    ranked: list[list[dict[str, Any]]] = []
     if names_session(call):
         data, session = await find_session(call, caller)
         messages = await data.runtime.search(query, owner=session.owner, session_id=session.id, limit=limit)
-        found = [_describe_message(message, session.owner) for message in messages]
+        ranked.append([_describe_message(message, session.owner) for message in messages])
     else:
         for entry in list_entries(call):
             for owner in caller.owners:
                 messages = await entry.runtime_data.runtime.search(query, owner=owner, limit=limit)
-                found += [_describe_message(message, owner) for message in messages]
+                ranked.append([_describe_message(message, owner) for message in messages])
+    found: list[JsonValueType] = [
+        message for of_one_rank in zip_longest(*ranked) for message in of_one_rank if message is not None
+    ]
     return {"messages": found[:limit]}
 
 

@@ -129,8 +129,18 @@ def test_recalled_turns_have_their_words_and_their_colour(page: Page, server: Pa
     server.say(session_id, "How would you explain to the plumber what the error of the boiler was about?")
     card = open_card(page, server, session_id)
     expect(card.locator(".ways")).to_contain_text("had left the window")
-    expect(card.locator(".ways")).to_contain_text("These words found them:")
+    # The plumber was not spoken of before, so this word found nothing.
+    expect(card.locator(".ways")).to_contain_text("These words found them: error, boiler.")
     expect(card.locator(".legend")).to_contain_text("recalled")
+
+
+def test_recalled_turns_of_a_time_say_so(page: Page, server: PageServer):
+    session_id = server.start_session(window={"max_turns": 2})
+    for topic in ("bread", "cheese", "olives"):
+        server.say(session_id, f"Tell me a story about {topic}")
+    server.say(session_id, "What did you tell me today?")
+    card = open_card(page, server, session_id)
+    expect(card.locator(".ways")).to_contain_text("They were said at the time that the question names.")
 
 
 def test_a_refusal_of_the_policy_has_its_reason(page: Page, server: PageServer, model: ModelServer):

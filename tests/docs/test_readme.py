@@ -97,6 +97,8 @@ def test_every_command_runs_word_for_word(tmp_path):
                 env=environment,
             )
             assert done.returncode == 0, (block, done.stdout, done.stderr)
+            assert "Nothing was found" not in done.stderr, block
+            assert '"messages":[]' not in done.stdout, block
             assert "problem" not in done.stdout and done.stdout.strip(), (block, done.stdout)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sash.errors import ModelError, ModelKeyRefused
+from sash.errors import ModelError, ModelKeyRefused, ModelUnknown, ModelUnreachable
 from sash.models.openai.embedder import OpenAIEmbedder
 from tests.models.wire import Wire, embedded, failed
 
@@ -23,6 +23,16 @@ async def test_vectors_have_the_order_of_the_texts():
         assert (asked.body["input"], asked.body["dimensions"]) == (["a", "b"], 256)
         await embed(wire, ["a", "b"], dimensions=None)
         assert "dimensions" not in wire.requests[-1].body
+
+
+async def test_errors_name_the_settings_of_the_embedder():
+    async with Wire(failed(401), failed(404, "model_not_found")) as wire:
+        with pytest.raises(ModelKeyRefused, match=r"check embedder_api_key$"):
+            await embed(wire, ["a"])
+        with pytest.raises(ModelUnknown, match=r"the address \(embedder_api_base\)$"):
+            await embed(wire, ["a"])
+    with pytest.raises(ModelUnreachable, match=r"the address \(embedder_api_base\)$"):
+        await embed(wire, ["a"])
 
 
 async def test_errors_name_the_cause():

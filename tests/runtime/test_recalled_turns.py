@@ -83,7 +83,7 @@ async def test_recall_that_fails_costs_no_turn(run, make_store, caplog):
     await fill(runtime, session, "The boiler is loud")
     store.fail("find_words", ModelUnreachable("the index is gone"))
     assert await answer(runtime, session, "Is the boiler loud?") == "ok"
-    assert "the index is gone" in caplog.text
+    assert f"no old messages were looked up for session {session.id}: the index is gone" in caplog.text
 
 
 async def test_the_recall_tool_finds_whole_turns_and_facts(run):
@@ -173,6 +173,25 @@ async def test_an_embedder_that_fails_costs_no_turn(run, error, caplog):
     caplog.clear()
     assert await answer(runtime, session, "How was the heater?") == "ok"
     assert "recall uses words only" in caplog.text
+
+
+async def test_the_log_names_the_effect_and_the_remedy_of_an_embedder_that_fails(run, caplog):
+    embedder = Failing()
+    runtime = await run("ok", embedder=embedder)
+    session = await runtime.start_session(window=SMALL)
+    await fill(runtime, session, "The boiler leaks", turns=16)
+    await runtime.wait_for_background()
+    embedder.error = ModelUnreachable("no embeddings today")
+    await answer(runtime, session, "What was wrong with the heater?")
+    said = "the embedder failed, so recall uses words only: no embeddings today; run `sash doctor`"
+    assert said in caplog.text
+    await fill(runtime, session)
+    await runtime.wait_for_background()
+    said = (
+        f"embedding old messages of session {session.id} failed, the next eviction tries again: "
+        "no embeddings today; run `sash doctor`"
+    )
+    assert said in caplog.text
 
 
 async def test_vectors_of_another_embedder_are_made_anew_and_not_compared(run, make_store):

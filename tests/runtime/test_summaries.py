@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from sash.errors import ModelUnreachable, SessionChanged
+from sash.engine.runtime import Runtime
+from sash.errors import InvalidLimit, ModelUnreachable, SessionChanged
 from sash.memory.tokens import TokenCounter
 from sash.ports.model import Answer, Usage
+from sash.stores.memory import MemoryStore
 from sash.testing import FaultyStore, ScriptedModel
 from sash.values.sessions import SessionPolicy, WindowLimits
 from tests.intents.speaker import in_demo_house
@@ -149,6 +151,20 @@ async def test_a_summary_does_not_undo_what_has_changed_meanwhile(run):
     go_on.set()
     await runtime.wait_for_background()
     assert (await runtime.get_session(session.id)).memory.summary == "another one"
+
+
+@pytest.mark.parametrize("tokens", [0, 1, 31, True, 32.0])
+def test_a_digest_without_room_for_a_line_is_refused_at_the_start(tokens):
+    with pytest.raises(InvalidLimit, match="summary_tokens") as caught:
+        Runtime(MemoryStore(), ScriptedModel("ok"), summary_tokens=tokens)
+    assert caught.value.limit == "summary_tokens"
+
+
+async def test_the_smallest_digest_is_accepted(run):
+    runtime = await run("ok", summary_tokens=32)
+    session = await runtime.start_session(window=SMALL)
+    await fill(runtime, session, "The boiler is loud")
+    assert (await runtime.get_session(session.id)).memory.digest
 
 
 async def test_everyday_commands_without_a_model_leave_one_line_each_in_the_digest():

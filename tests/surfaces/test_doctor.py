@@ -9,6 +9,8 @@ import subprocess
 
 import pytest
 
+from sash.app.settings import Settings
+from sash.cli.doctor.connections import check_embedder
 from sash.stores.files.records import SYNCED_FILE
 from tests.models.wire import Wire, embedded, failed, said
 from tests.surfaces.command_line import (
@@ -124,6 +126,23 @@ async def test_the_embedder_is_asked_for_a_vector(cli):
         assert (settings["embedder_model"], settings["embedder_dimensions"]) == ("e-small", "0")
         assert "dimensions" not in wire.requests[-1].body
         assert "of-the-model" not in wire.requests[-1].headers["authorization"]
+
+
+async def test_an_embedder_that_a_look_up_does_not_wait_for_is_too_slow(monkeypatch):
+    async with Wire(embedded([0.5, 0.5])) as wire:
+        settings = Settings(embedder_model="e-small", embedder_api_base=f"{wire.url}/v1")
+        assert (await check_embedder(settings)).status == "ok"
+        monkeypatch.setattr("sash.cli.doctor.connections.EMBED_TIMEOUT_S", 0.0)
+        slow = await check_embedder(settings)
+    assert slow.status == "wrong" and slow.advice
+    assert "too slow" in slow.found and "a look-up waits 0 s" in slow.found
+
+
+async def test_an_embedder_that_is_not_there_is_found_with_its_own_setting():
+    settings = Settings(embedder_model="e", embedder_api_base=f"http://127.0.0.1:{closed_port()}/v1")
+    dead = await check_embedder(settings)
+    assert dead.status == "wrong"
+    assert dead.found.endswith("the address (embedder_api_base)")
 
 
 def test_a_folder_that_cannot_be_written_is_found(cli, tmp_path):

@@ -14,6 +14,7 @@ from pydantic import ConfigDict
 from sash.app.approval_question import write_question
 from sash.app.effect_text import describe_call
 from sash.engine.prompt_record import SentPrompt
+from sash.engine.recall_report import RecallReport
 from sash.engine.turn.continuation_result import ContinuationResult
 from sash.errors import ContinuationFinal
 from sash.ports.store import Page, StoredMessage
@@ -347,7 +348,10 @@ class EvictedShown:
 
 @dataclass(frozen=True, slots=True)
 class ContextShown:
-    """The parts of the next model call of a session; on request also its messages and tools."""
+    """The parts of the next model call of a session; on request also its messages and tools.
+
+    `recalled` has the old messages that were recalled for the last turn.
+    """
 
     parts: tuple[ContextPart, ...]
     total_tokens: int
@@ -356,6 +360,7 @@ class ContextShown:
     evicted_count: int
     next_evicted: tuple[str, ...]
     digest: str
+    recalled: RecallReport | None = None
     messages: tuple[Object, ...] | None = None
     tools: tuple[Object, ...] | None = None
 

@@ -17,6 +17,7 @@ from sash.app.list_service import ListService
 from sash.app.owner_shares import OwnerShares
 from sash.app.schemas import WaitingShown
 from sash.engine.prompt_record import SentPrompt
+from sash.engine.recall_report import RecallReport
 from sash.engine.report_verbs import STATISTICS_DAYS
 from sash.engine.runtime import Runtime
 from sash.engine.turn.caller import find_place
@@ -318,6 +319,12 @@ class AgentService(ListService):
             return await self.runtime.context_report(
                 session_id, owner=caller.owner, with_messages=with_messages
             )
+
+    async def recall_report(self, caller: Caller, continuation_id: str) -> RecallReport | None:
+        """Return what was recalled for a turn, or None."""
+        caller.need("read")
+        async with self.shares.use(caller.owner, "report"):
+            return await self.runtime.recall_report(continuation_id, owner=caller.owner)
 
     async def sent_prompts(self, caller: Caller, continuation_id: str) -> list[SentPrompt]:
         """Return what each model call of a turn sent."""

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, FiniteFloat
 
 from sash.errors import InvalidConfig
+from sash.memory.digest import DIGEST_TOKENS, MIN_DIGEST_TOKENS
 from sash.ports.session_rules import MAX_OPEN_TURNS
 from sash.stores.registry import DEFAULT_BACKEND, describe_backends, has_backend
 from sash.values.bounds import MAX_COUNT
@@ -175,7 +176,7 @@ class Settings:
     # Let the model find lasting facts in messages, and remember them for the owner.
     fact_extraction: bool = False
     # The maximum tokens of the digest of evicted turns, and of a summary.
-    summary_tokens: Annotated[Whole, Field(ge=32, le=100_000)] = 2000
+    summary_tokens: Annotated[Whole, Field(ge=MIN_DIGEST_TOKENS, le=100_000)] = DIGEST_TOKENS
     # The messages that a model with a small context sees word for word if it answers only one turn.
     # None depends on the model of the session.
     last_k: Positive | None = None

@@ -17,6 +17,7 @@ from sash.memory.asked_words import list_words_in
 from sash.memory.recall_question import MAX_CHARS, RecallQuestion, find_question, is_asking
 from sash.memory.recall_ranking import weigh_word
 from sash.memory.words import split_words
+from sash.values.steps import RecallReason
 
 # Two messages with this part of their words in common are the same question.
 MIN_SHARED_WORDS = 0.6
@@ -35,6 +36,18 @@ NEAR = 2
 MAX_PLACES_READ = 10
 
 
+class RecallResult(NamedTuple):
+    """What a message asks for, the old messages that it needs, best first, and why.
+
+    `found_words` are the words of the question that stand at the best old place.
+    """
+
+    question: RecallQuestion
+    messages: Sequence[RecalledMessage] = ()
+    reason: RecallReason = "words"
+    found_words: tuple[str, ...] = ()
+
+
 async def recall_for(
     old: OldMessages,
     text: str,
@@ -42,8 +55,8 @@ async def recall_for(
     window_texts: Sequence[str],
     count: Callable[[str], int],
     budget: int,
-) -> tuple[RecallQuestion, list[RecalledMessage]]:
-    """Return what a message asks for, and the old messages that it clearly needs, best first.
+) -> RecallResult:
+    """Return what a message asks for, the old messages that it clearly needs, best first, and why.
 
     Return no messages unless the message is a question whose words stand close together in an old place, and
     not in the window. A question that was asked twice before is a habit and gets none. A question about a
@@ -52,36 +65,44 @@ async def recall_for(
     query = find_question(text, context.language)
     question = await context.read(query)
     if not is_asking(query, context.language):
-        return question, []
+        return RecallResult(question)
     if question.is_about_time and question.looks_back:
-        return question, await old.read_best(await old.find(query, context), count, budget)
+        messages = await old.read_best(await old.find(query, context), count, budget)
+        return RecallResult(question, messages, "time")
     if not question.telling:
-        return question, []
+        return RecallResult(question)
     # A question about the present does not need an old message that is only similar.
     found = await old.find(query, context, by_meaning=question.looks_back)
     question = found.question
     repeated = await _find_same_questions(old, found, query, context.language)
     if len(repeated) > 1:
-        return question, []
+        return RecallResult(question)
     partners = (find_partner(at, found.places) for at in repeated)
     left_out = {*repeated, *(at for at in partners if at is not None)}
     evidence = measure_evidence(found, left_out)
     if not is_enough(evidence, found) and not await _is_enough_of_person(old, evidence, found):
-        return question, []
+        return RecallResult(question)
     if sum(map(len, window_texts)) > MAX_CHARS_ON_LOOP:
         in_window = await asyncio.to_thread(measure_window, found, window_texts)
     else:
         in_window = measure_window(found, window_texts)
     if evidence.weight < in_window:
-        return question, []
-    return question, await old.read_best(found, count, budget, left_out)
+        return RecallResult(question)
+    messages = await old.read_best(found, count, budget, left_out)
+    is_by_words = _has_enough_words(evidence, found) or not found.has_clear_match
+    found_words = tuple(word.text for n, word in enumerate(question.words) if evidence.words >> n & 1)
+    return RecallResult(question, messages, "words" if is_by_words else "meaning", found_words)
 
 
 class Evidence(NamedTuple):
-    """How much the telling words of a question weigh at the best old places, and their positions."""
+    """How much the telling words of a question weigh at the best old places, and their positions.
+
+    `words` are the numbers of the words at the newest of these places, as the bits of a number.
+    """
 
     weight: float = 0.0
     positions: tuple[int, ...] = ()
+    words: int = 0
 
 
 def measure_evidence(found: Found, leave_out: Collection[int] = ()) -> Evidence:
@@ -90,14 +111,16 @@ def measure_evidence(found: Found, leave_out: Collection[int] = ()) -> Evidence:
     bits = {at: words & telling for at, words in found.hits.found.items() if at not in leave_out}
     ordered = sorted(bits)
     weights: dict[int, float] = {}
+    words_near: dict[int, int] = {}
     for n, at in enumerate(ordered):
         words = bits[at]
         for other in (*ordered[max(0, n - 1) : n], *ordered[n + 1 : n + 2]):
             if abs(other - at) <= NEAR:
                 words |= bits[other]
-        weights[at] = found.hits.sum_weights(words)
+        weights[at], words_near[at] = found.hits.sum_weights(words), words
     most = max(weights.values(), default=0.0)
-    return Evidence(most, tuple(at for at in ordered if weights[at] == most)) if most > 0 else Evidence()
+    best = tuple(at for at in ordered if weights[at] == most)
+    return Evidence(most, best, words_near[best[-1]]) if most > 0 else Evidence()
 
 
 def measure_window(found: Found, texts: Sequence[str]) -> float:
@@ -124,10 +147,11 @@ def measure_window(found: Found, texts: Sequence[str]) -> float:
 
 def is_enough(evidence: Evidence, found: Found) -> bool:
     """Return whether the words of a question clearly mean one old place."""
-    looks_back = found.question.looks_back
-    return (looks_back and found.has_clear_match) or _reaches(
-        NEEDED_PAST if looks_back else NEEDED, evidence, found
-    )
+    return (found.question.looks_back and found.has_clear_match) or _has_enough_words(evidence, found)
+
+
+def _has_enough_words(evidence: Evidence, found: Found) -> bool:
+    return _reaches(NEEDED_PAST if found.question.looks_back else NEEDED, evidence, found)
 
 
 async def _is_enough_of_person(old: OldMessages, evidence: Evidence, found: Found) -> bool:

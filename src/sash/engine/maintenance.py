@@ -40,6 +40,14 @@ SUMMARISE = (
     "nothing else."
 )
 
+# What a log line says of each kind of job that fails.
+_FAILURES = {
+    "vectors": "embedding old messages of session %s failed, the next eviction tries again: %s; "
+    "run `sash doctor`",
+    "summary": "summarising session %s failed, the next eviction tries again: %s",
+    "facts": "looking for facts in a message of session %s failed: %s",
+}
+
 _logger = logging.getLogger(__name__)
 
 
@@ -117,7 +125,7 @@ class Maintenance:
                 async with lock, asyncio.timeout(TIMEOUT_S):
                     await run_foreign(work())
             except Exception as error:
-                _logger.warning("%s failed: %s", what, redact(str(error) or type(error).__name__))
+                _logger.warning(_FAILURES[what], session.id, redact(str(error) or type(error).__name__))
 
         task = asyncio.create_task(run())
         self._tasks.add(task)

@@ -96,9 +96,11 @@ def memory_tools(
     )
     yield ToolSpec(
         "recall",
-        "Find earlier turns of this conversation that you no longer see, word for word, if the user speaks "
-        "of them.",
-        _schema(query="Words to look for, also in noted facts."),
+        "Find earlier messages of this conversation that you no longer see. Returns their exact text.",
+        _schema(
+            query="Words or a question. It may name a time. Noted facts are searched too. Only the first 12 "
+            "words that are not stop words count."
+        ),
         look_back,
         safety="idempotent",
     )

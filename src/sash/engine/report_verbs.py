@@ -11,9 +11,10 @@ from sash.engine.past_actions import ACTION_CURSOR, explain_newest, find_action_
 from sash.engine.previous_prompts import find_previous_prompts
 from sash.engine.prompt_parts import PartDescriber
 from sash.engine.prompt_record import PromptReader, SentPrompt
+from sash.engine.recall_report import RecallReport, read_recall
 from sash.engine.session_verbs import SessionVerbs
 from sash.engine.turn.progress import Progress
-from sash.errors import HomeUnavailable, InvalidInput
+from sash.errors import ContinuationNotFound, HomeUnavailable, InvalidInput
 from sash.memory.window import Window
 from sash.ports.store import Page
 from sash.values.action_explanation import ActionExplanation
@@ -36,7 +37,8 @@ class ReportVerbs(SessionVerbs):
         """Return the parts of the next model call, without the new message and the turns recalled for it.
 
         `evicted` has the messages that the last cut removed, and `next_evicted` those that the next one will
-        remove if small turns fill the window until then.
+        remove if small turns fill the window until then. `recalled` has what was recalled for the last turn,
+        and why; None if nothing was.
 
         `prefix_share` is the share of these tokens that equal the beginning of the last call: a provider can
         serve them from its cache. It is None if this process did not make the last call. `with_messages` adds
@@ -60,6 +62,7 @@ class ReportVerbs(SessionVerbs):
         context = parts.contexts.build(session, notes, restored, rendered, tools, tail, home=briefing)
         share = None if last_prompt is None else prefix_share(context, last_prompt, parts.counter)
         evicted = await parts.store.evicted(owner, session_id)
+        recalled = await self._read_last_recall(owner, session_id)
         sent = {"messages": list(context.messages), "tools": context.tools} if with_messages else {}
         return {
             **report(context, parts.counter),
@@ -69,7 +72,22 @@ class ReportVerbs(SessionVerbs):
             "evicted_count": window.evicted_count,
             "next_evicted": [eviction.message.id for eviction in restored.preview_cut()],
             "digest": session.memory.digest,
+            "recalled": recalled and asdict(recalled),
         }
+
+    async def _read_last_recall(self, owner: str, session_id: str) -> RecallReport | None:
+        parts = self._parts
+        newest = await parts.store.recent_continuations(owner, session_id=session_id, limit=1)
+        with suppress(ContinuationNotFound):  # A sweep may have deleted the turn meanwhile.
+            return await read_recall(parts.store, parts.counter, owner, newest[0].id) if newest else None
+        return None
+
+    async def recall_report(self, continuation_id: str, *, owner: str = DEFAULT_OWNER) -> RecallReport | None:
+        """Return the old messages that were recalled for a turn, and why.
+
+        Return None if nothing was recalled, or after the steps were dropped.
+        """
+        return await read_recall(self._parts.store, self._parts.counter, owner, continuation_id)
 
     async def sent_prompts(self, continuation_id: str, *, owner: str = DEFAULT_OWNER) -> list[SentPrompt]:
         """Return what each model call of a turn sent, word for word. Empty after the steps were dropped."""

@@ -38,7 +38,7 @@ from sash.errors import InvalidConfig
 from sash.home.home_time_zone import HomeTimeZone
 from sash.home.live_home import LiveHome
 from sash.intents.memory_intents import MemoryIntents
-from sash.memory.digest import DIGEST_TOKENS
+from sash.memory.digest import DIGEST_TOKENS, check_digest_tokens
 from sash.memory.tokens import TokenCounter
 from sash.models.catalog import Catalog
 from sash.models.offline import OfflineModel
@@ -89,7 +89,7 @@ class RuntimeOptions(TypedDict, total=False):
     catalog: Catalog
     """Prices and context windows of models."""
     embedder: Embedder | None
-    """Makes vectors, so that evicted turns are also found by their meaning."""
+    """Makes vectors, so that evicted messages are also found by their meaning."""
     home: Home | None
     """The home. It adds tools, and sentences that need no model."""
     vocabulary: "Vocabulary | None"
@@ -99,7 +99,7 @@ class RuntimeOptions(TypedDict, total=False):
     fact_extraction: bool
     """Whether the model looks for lasting facts in messages, outside of any turn. Default: False."""
     summary_tokens: int
-    """The maximum tokens of the digest of evicted turns, and of a summary. Default: 2000."""
+    """The maximum tokens of the digest of evicted turns, and of a summary. At least 32. Default: 2000."""
     retention: Retention
     """How long sessions and the steps of turns are kept."""
     household: str | None
@@ -415,7 +415,7 @@ def _make_parts(
     counter, local_time = TokenCounter(model.name), LocalTime(clock, zone)
     operator, find_tools = options.get("operator") or UNLIMITED, options.get("turn_tools")
     session_tools = SessionTools(tools, operator.policy)
-    summary_tokens = options.get("summary_tokens", DIGEST_TOKENS)
+    summary_tokens = check_digest_tokens("summary_tokens", options.get("summary_tokens", DIGEST_TOKENS))
     has_household = options.get("household") is not None
     spending = Spending(store, catalog, counter, local_time.today, model.name, operator, has_household)
     return Parts(

@@ -488,8 +488,9 @@ class SessionVerbs:
         The rarer a word of the query is, the more it counts, with the messages around it. A query that asks
         something also finds messages without its words, because an answer seldom repeats them, and in one
         session messages of similar meaning, if there is an embedder. With `max_tokens`, the result has at
-        most so many tokens by `token_count`, and also has messages around the matches. Questions that repeat
-        the query come last with their answers. Results of tools are left out.
+        most so many tokens by `token_count`, and also has messages around the matches, ranked by score. A
+        query has at most 256 characters and 32 words. The first 12 words that are not stop words are
+        searched. Questions that repeat the query come last with their answers. Results of tools are left out.
         """
         session = None if session_id is None else await self.get_session(session_id, owner=owner)
         check_limit("limit", limit)

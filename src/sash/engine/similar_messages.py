@@ -12,6 +12,7 @@ from sash.memory.packed_vectors import choose_likely, compare_vectors, pack_vect
 from sash.ports.embedder import Embedder
 from sash.ports.store import Store, Vector
 
+# A look-up waits so long for the embedder.
 EMBED_TIMEOUT_S = 3.0
 MAX_QUESTION_CHARS = 4000
 FEWEST_VECTORS = 8
@@ -52,7 +53,7 @@ async def find_similar(
         return await asyncio.to_thread(rank_similar, pack_vector(made), vectors)
     except Exception as error:
         reason = redact(str(error) or type(error).__name__)
-        _logger.warning("the embedder failed, so recall uses words only: %s", reason)
+        _logger.warning("the embedder failed, so recall uses words only: %s; run `sash doctor`", reason)
         return SimilarMessages()
 
 

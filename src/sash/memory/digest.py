@@ -25,7 +25,8 @@ _FIRST_WORDS = 12
 _FIRST_CHARS = 90
 _MAX_IDENTIFIER_LENGTH = 1000
 _NOTE_TOKENS = 16
-_MIN_TOKENS = 2 * _NOTE_TOKENS
+# A digest with fewer tokens has no room for a line.
+MIN_DIGEST_TOKENS = 2 * _NOTE_TOKENS
 _MAX_NAMES = 24
 _MAX_NAMES_PER_RESULT = 12
 _timestamp = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]|$)")
@@ -35,6 +36,13 @@ _QUOTE_SIGNS = "`'\"“”„‘’«»"
 _OWN_WORDS = frozenset({"allow_actuation", "allowlisted_services", "not_allowed"})
 # Sash's tools whose argument `service` is the name of a service.
 _SERVICE_TOOLS = frozenset({"call_service", "do_later"})
+
+
+def check_digest_tokens(name: str, value: int) -> int:
+    """Return `value` unchanged. Raise `InvalidLimit` if a digest of so many tokens has no room for a line."""
+    if check_limit(name, value) < MIN_DIGEST_TOKENS:
+        raise InvalidLimit(f"a digest needs {name} of at least {MIN_DIGEST_TOKENS}, got {value}", limit=name)
+    return value
 
 
 def build_digest(
@@ -49,8 +57,7 @@ def build_digest(
     Raises:
         InvalidLimit: `max_tokens` is too small for one line.
     """
-    if check_limit("max_tokens", max_tokens) < _MIN_TOKENS:
-        raise InvalidLimit(f"a digest needs max_tokens of at least {_MIN_TOKENS}, got {max_tokens}")
+    check_digest_tokens("max_tokens", max_tokens)
     lines: dict[str, None] = {}
     budget = max_tokens - _NOTE_TOKENS
     for turns_left, turn in zip(range(len(evicted), 0, -1), reversed(evicted), strict=True):

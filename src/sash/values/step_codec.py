@@ -190,6 +190,9 @@ def _encode_recalled(recalled: Recalled) -> Detail:
         ]
     if recalled.scores:
         detail["scores"] = list(recalled.scores)
+    detail["reason"] = recalled.reason
+    if recalled.found_words:
+        detail["found_words"] = list(recalled.found_words)
     return detail
 
 
@@ -198,8 +201,16 @@ def _decode_recalled(detail: Detail) -> Recalled:
         TurnCitation(datetime.fromisoformat(turn["at"]), turn["text"], turn.get("message_id"))
         for turn in detail.get("turns", ())
     )
-    scores = tuple(map(float, detail.get("scores", ())))
-    return Recalled(tuple(detail["query"]), tuple(detail["message_ids"]), detail["text"], turns, scores)
+    query = tuple(detail["query"])
+    return Recalled(
+        query,
+        tuple(detail["message_ids"]),
+        detail["text"],
+        turns,
+        tuple(map(float, detail.get("scores", ()))),
+        detail.get("reason") or ("words" if query else "time"),
+        tuple(detail.get("found_words", ())),
+    )
 
 
 def _encode_interruption(interrupted: Interrupted) -> Detail:

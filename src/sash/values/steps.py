@@ -58,6 +58,9 @@ class ToolResult:
     artifacts: tuple[ArtifactRef, ...] = ()
 
 
+# Why old messages were recalled: their words, only their meaning, or the time that the question names.
+RecallReason = Literal["words", "meaning", "time"]
+
 # The result of this tool tells the end of the turn to evict all earlier turns.
 RESET_TOOL = "reset_conversation"
 RESET_RESULT = '{"reset": true}'
@@ -68,6 +71,8 @@ class Recalled:
     """Evicted messages that this turn shows to the model again, and the words that found them.
 
     `turns` are the turns of these messages, with their times, and `scores` the scores of the messages.
+    `found_words` are the words of `query` that stand at the best old place, without very common words.
+    Journals of earlier versions lack them.
     """
 
     type: ClassVar[StepType] = "retrieval"
@@ -77,6 +82,8 @@ class Recalled:
     text: str
     turns: tuple[TurnCitation, ...] = ()
     scores: tuple[float, ...] = ()
+    reason: RecallReason = "words"
+    found_words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -241,6 +241,18 @@ async def test_a_user_reaches_the_conversations_of_the_house(
         assert [each["role"] for each in found["messages"]] == ["user", "user"]
 
 
+async def test_weak_hits_of_a_user_do_not_hide_the_best_one_of_the_house(
+    hass: HomeAssistant, hass_read_only_user: User
+) -> None:
+    async with open_house(hass, said("ok")) as house:
+        await house.say("the recipe of the pineapple cake", room="Kitchen")
+        for number in range(3):
+            await house.say(f"pineapple number {number}", user=hass_read_only_user)
+        found = await call(house, "search", hass_read_only_user, query="pineapple cake recipe", limit=2)
+        assert [each["shared"] for each in found["messages"]] == [False, True]
+        assert found["messages"][1]["text"] == "the recipe of the pineapple cake"
+
+
 async def test_an_administrator_may_name_a_user(
     hass: HomeAssistant, hass_admin_user: User, hass_read_only_user: User
 ) -> None:

@@ -12,15 +12,25 @@ MAX_TEXT_CHARS = 200
 @with_common_options
 def search(
     options: CommonOptions,
-    query: Annotated[list[str], typer.Argument(metavar="WORDS", help="Words of the message, or a question.")],
+    query: Annotated[list[str], typer.Argument(metavar="WORDS", help="Words to look for, or a question.")],
     session: OptionalSession = None,
     limit: Annotated[int, typer.Option(min=1, max=MAX_LIMIT, help="The maximum number of messages.")] = 10,
     max_tokens: Annotated[
-        int | None, typer.Option(min=1, help="The maximum number of tokens of all messages together.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="The maximum number of tokens of all messages together. The result then also contains "
+            "messages around the matches, ranked by score.",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Find messages in all transcripts, best match first."""
+    """Find messages in all sessions, or in one, best match first.
+
+    A message needs only one of the words. A question also finds the messages around its words,
+    and may name a time or a speaker. A query has at most 256 characters and 32 words. The first
+    12 words that are not stop words are searched.
+    """
     from sash.app.access import Caller
     from sash.app.schemas import MessageList
     from sash.app.service import AgentService
@@ -55,5 +65,5 @@ def search(
         )
         for message in found.messages
     ]
-    columns = (Column("id"), Column("time", 1), Column("role", 2), Column("text", wraps=True))
+    columns = (Column("session"), Column("time", 1), Column("role", 2), Column("text", wraps=True))
     print_table(console, columns, rows)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sash.app.access import Caller
     from sash.app.schemas import ContextShown, ContinuationShown, MessageShown
     from sash.app.service import AgentService
+    from sash.engine.recall_report import RecallReport
     from sash.values.continuations import Continuation
     from sash.values.sessions import Session
     from sash.values.window_stats import WindowStats
@@ -28,7 +29,12 @@ def show(
         int, typer.Option(min=0, max=MAX_LIMIT, help="How many of the last messages to show.")
     ] = 10,
     context: Annotated[
-        bool, typer.Option("--context", help="Show the parts of the next model call.")
+        bool,
+        typer.Option(
+            "--context",
+            help="Show the parts of the next model call of a session, and what was recalled for its last "
+            "turn. For a continuation, show what was recalled for it.",
+        ),
     ] = False,
     prompts: Annotated[
         bool, typer.Option("--prompts", help="Show what each model call of a continuation sent, as JSON.")
@@ -38,14 +44,13 @@ def show(
     """Show a session or a continuation."""
     from sash.app.schemas import ContinuationShown, PromptList
     from sash.cli.local_service import run_with_service
-    from sash.cli.terminal.console import make_console, print_json
-    from sash.cli.terminal.session_view import print_turn
+    from sash.cli.terminal.console import print_json
     from sash.errors import ContinuationNotFound, SessionNotFound
     from sash.values.codec import adapter
 
     async def find(
         service: "AgentService", caller: "Caller"
-    ) -> "_SessionDetails | ContinuationShown | PromptList":
+    ) -> "_SessionDetails | _TurnDetails | PromptList":
         if prompts:
             return PromptList(tuple(await service.sent_prompts(caller, id_)))
         try:
@@ -53,17 +58,18 @@ def show(
         except SessionNotFound:
             pass
         try:
-            return ContinuationShown.of(await service.await_continuation(caller, id_))
+            turn = ContinuationShown.of(await service.await_continuation(caller, id_))
+            return _TurnDetails(turn, await service.recall_report(caller, id_))
         except ContinuationNotFound as error:
             raise ContinuationNotFound(f"there is no session and no continuation {id_!r:.80}") from error
 
     found = run_with_service(options, find, with_home=context)
     if isinstance(found, _SessionDetails):
         _print_session(found, as_json)
-    elif as_json or isinstance(found, PromptList):
-        print_json(adapter(type(found)).dump_python(found, mode="json"))
+    elif isinstance(found, _TurnDetails):
+        _print_turn(found, context, as_json)
     else:
-        print_turn(make_console(), found)
+        print_json(adapter(PromptList).dump_python(found, mode="json"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +79,12 @@ class _SessionDetails:
     unfinished: "list[Continuation]"
     messages: "tuple[MessageShown, ...]"
     context: "ContextShown | None"
+
+
+@dataclass(frozen=True, slots=True)
+class _TurnDetails:
+    turn: "ContinuationShown"
+    recalled: "RecallReport | None"
 
 
 async def _read_session(
@@ -109,3 +121,28 @@ def _print_session(details: _SessionDetails, as_json: bool) -> None:
         print_message(console, message)
     if details.context is not None:
         print_context(console, details.context)
+
+
+def _print_turn(details: _TurnDetails, with_recall: bool, as_json: bool) -> None:
+    from sash.app.schemas import ContinuationShown
+    from sash.cli.terminal.console import make_console, print_json, print_text
+    from sash.cli.terminal.session_view import print_recall, print_turn
+    from sash.engine.recall_report import RecallReport
+    from sash.values.codec import adapter
+
+    recall = details.recalled
+    if as_json:
+        values = adapter(ContinuationShown).dump_python(details.turn, mode="json")
+        if with_recall:
+            values["recalled"] = recall and adapter(RecallReport).dump_python(recall, mode="json")
+        print_json(values)
+        return
+    console = make_console()
+    print_turn(console, details.turn, recall)
+    if not with_recall:
+        return
+    if recall is None:
+        print_text(console, "No old messages were recalled for this turn.")
+    else:
+        print_text(console, "Recalled for this turn:")
+        print_recall(console, recall)

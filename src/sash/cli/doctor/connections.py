@@ -1,10 +1,12 @@
 """Checks the connections to the model, to the embedder and to the home, with short timeouts."""
 
 import asyncio
+from time import monotonic
 
 from sash.app.assembly import make_embedder, make_home
 from sash.app.settings import Settings
 from sash.cli.doctor.finding import Finding
+from sash.engine.similar_messages import EMBED_TIMEOUT_S
 from sash.errors import SashError
 from sash.models.registry import create_model
 from sash.ports.home import Connected, Disconnected, Home, HomeEvent
@@ -42,7 +44,7 @@ async def check_model(settings: Settings) -> Finding:
 
 
 async def check_embedder(settings: Settings) -> Finding:
-    """Check that the model of embeddings returns a vector for one word."""
+    """Check that the model of embeddings returns a vector for one word, and soon enough for a look-up."""
     name = settings.embedder_model
     try:
         embedder = make_embedder(settings)
@@ -50,8 +52,10 @@ async def check_embedder(settings: Settings) -> Finding:
             advice = "to find old messages by their meaning too, set embedder_model"
             return Finding("embedder", "ok", "none, old messages are found by their words", advice)
         try:
+            began_at = monotonic()
             async with asyncio.timeout(MODEL_TIMEOUT_S):
                 [vector] = await embedder.embed(["ok"])
+            seconds = monotonic() - began_at
         finally:
             await embedder.close()
     except TimeoutError:
@@ -60,6 +64,13 @@ async def check_embedder(settings: Settings) -> Finding:
     except SashError as error:
         advice = "check embedder_model, embedder_api_key, embedder_api_base and embedder_dimensions"
         return Finding("embedder", "wrong", error.message, advice)
+    if seconds > EMBED_TIMEOUT_S:
+        found = (
+            f"{name} answers after {seconds:.1f} s, which is too slow: a look-up waits {EMBED_TIMEOUT_S:g} s"
+        )
+        return Finding(
+            "embedder", "wrong", found, "choose a faster model or server, or keep the model loaded"
+        )
     return Finding("embedder", "ok", f"{name} answers with {len(vector)} dimensions")
 
 

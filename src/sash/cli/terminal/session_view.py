@@ -12,15 +12,18 @@ from sash.app.schemas import ContextShown, ContinuationShown, MessageShown
 from sash.cli.terminal.citation_lines import list_notes
 from sash.cli.terminal.console import one_line, print_text, strip_controls
 from sash.cli.terminal.tables import Column, cell, format_cost, format_time, print_table, print_trimmed
-from sash.cli.terminal.turn_view import TurnView
+from sash.cli.terminal.turn_view import MAX_LINE_CHARS, TurnView, describe_recall_reason
 from sash.cli.transcript import message_text
+from sash.engine.recall_report import RecalledExcerpt, RecallReport
 from sash.values.continuations import Continuation
 from sash.values.sessions import Session, SessionPolicy
 from sash.values.stats import Stats
+from sash.values.steps import Recalled
 from sash.values.window_stats import WindowStats
 
 MAX_NAME_CHARS = 24
 MAX_MESSAGE_CHARS = 400
+MAX_EXCERPT_CHARS = 120
 ROLE_STYLES = {"user": "cyan", "assistant": "magenta"}
 
 
@@ -58,8 +61,8 @@ def print_session(
     _print_properties(console, [("unfinished", _describe_unfinished(turn)) for turn in unfinished])
 
 
-def print_turn(console: Console, turn: ContinuationShown) -> None:
-    """Print a turn with its steps and actions."""
+def print_turn(console: Console, turn: ContinuationShown, recall: RecallReport | None = None) -> None:
+    """Print a turn with its steps, actions, and the first words of the messages that were recalled for it."""
     properties: list[tuple[str, Any]] = [
         ("continuation", turn.continuation_id),
         ("session", turn.session_id),
@@ -76,6 +79,9 @@ def print_turn(console: Console, turn: ContinuationShown) -> None:
     view = TurnView(console, is_verbose=True)
     for step in turn.steps:
         view.show_step(step.body)
+        if isinstance(step.body, Recalled) and recall is not None:
+            for message in recall.messages:
+                console.print(Text(f"    {_describe_excerpt(message)}", style="dim"), soft_wrap=True)
     view.show_actions(turn)
 
 
@@ -104,6 +110,33 @@ def print_context(console: Console, context: ContextShown) -> None:
     print_text(console, f"{context.total_tokens:,} tokens{reused}{evicted}.")
     if context.digest:
         print_text(console, context.digest, "dim")
+    if context.recalled is not None:
+        print_text(console, "Recalled for the last turn:")
+        print_recall(console, context.recalled)
+
+
+def print_recall(console: Console, recall: RecallReport) -> None:
+    """Print the old messages that were recalled for a turn, best first, and why."""
+    columns = (
+        Column("time"),
+        Column("speaker"),
+        Column("score", 2),
+        Column("tokens", 1),
+        Column("text", wraps=True),
+    )
+    rows = [
+        (
+            cell(format_time(console, each.at)),
+            cell(each.speaker),
+            cell(None if each.score is None else f"{each.score:.2f}"),
+            cell(each.tokens),
+            cell(one_line(each.text, MAX_EXCERPT_CHARS)),
+        )
+        for each in recall.messages
+    ]
+    print_table(console, columns, rows)
+    reason = describe_recall_reason(recall.reason, recall.found_words)
+    print_text(console, f"{recall.tokens:,} tokens, {reason}.")
 
 
 def describe_allowed_services(policy: SessionPolicy) -> str:
@@ -131,6 +164,12 @@ def _describe_session(session: Session) -> Iterator[tuple[str, Any]]:
         yield "fact", fact.text
     for pin in session.memory.pins:
         yield "pin", pin.text
+
+
+def _describe_excerpt(message: RecalledExcerpt) -> str:
+    return one_line(
+        f"{message.at.astimezone():%Y-%m-%d %H:%M} {message.speaker}: {message.text}", MAX_LINE_CHARS
+    )
 
 
 def _count_tokens(stats: Stats) -> str:

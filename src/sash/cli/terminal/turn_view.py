@@ -1,7 +1,7 @@
 """Shows a turn on a console while it runs: partial text, steps, actions and the answer."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,6 +21,7 @@ from sash.values.steps import (
     Interrupted,
     Plan,
     Recalled,
+    RecallReason,
     StepBody,
     ToolCall,
     ToolResult,
@@ -132,7 +133,10 @@ class TurnView:
 
     def _show_recalled(self, recalled: Recalled) -> None:
         if self.is_verbose:
-            self._print_dim(pick_symbol(self._console, "←", "<"), f"recalled: {', '.join(recalled.query)}")
+            count = len(recalled.message_ids)
+            counted = "1 old message" if count == 1 else f"{count} old messages"
+            reason = describe_recall_reason(recalled.reason, recalled.found_words)
+            self._print_dim(pick_symbol(self._console, "←", "<"), f"recalled {counted}, {reason}")
         else:
             self._print_folded("recalled earlier messages")
 
@@ -204,6 +208,16 @@ class TurnView:
             return pick_symbol(self._console, "✓", "+"), "green", "verified"
         words = "the effect was not seen" if action.verified is False else "the effect cannot be verified"
         return "?", "yellow", words
+
+
+def describe_recall_reason(reason: RecallReason, found_words: Sequence[str]) -> str:
+    """Return in words why old messages were recalled. An old journal does not know the words."""
+    match reason:
+        case "meaning":
+            return "found by their meaning"
+        case "time":
+            return "found by their time"
+    return f"found by these words: {', '.join(found_words)}" if found_words else "found by their words"
 
 
 def find_actions(turn: ContinuationShown) -> list[tuple[ToolResult, Action]]:

@@ -151,7 +151,7 @@ class TurnContext:
             now, parts.find_language(session, request), names, request.user_name or ANY_USER
         )
         try:
-            question, found = await recall_for(
+            recall = await recall_for(
                 OldMessages(parts.store, session.owner, session.id, parts.embedder),
                 self._query,
                 context,
@@ -160,18 +160,20 @@ class TurnContext:
                 budget - parts.counter.count_text(RECALL_HEADING),
             )
         except SashError as error:
-            _logger.warning("recall failed: %s", error.message)
+            _logger.warning("no old messages were looked up for session %s: %s", session.id, error.message)
             return
-        if not found:
+        if not (found := recall.messages):
             return
         said = render(found, parts.local_time.zone)
         self._journal.write(
             Recalled(
-                tuple(word.text for word in question.words),
+                tuple(word.text for word in recall.question.words),
                 tuple(each.stored.message.id for each in found),
                 f"{RECALL_HEADING}{said}",
                 tuple(map(_cite_turn, group_by_turn(found))),
                 tuple(round(each.score, 3) for each in found),
+                recall.reason,
+                recall.found_words,
             )
         )
 

@@ -5,10 +5,11 @@ from typing import Any, Unpack
 
 from sash.errors import ModelError
 from sash.models.openai.endpoint import Endpoint, EndpointOptions
-from sash.models.openai.error_mapping import SDK_ERRORS, raise_model_error
+from sash.models.openai.error_mapping import SDK_ERRORS, SettingNames, raise_model_error
 from sash.ports.embedder import Embedder
 
 DIMENSIONS = 256
+_SETTINGS = SettingNames(key="embedder_api_key", address="embedder_api_base")
 # A server with another format causes the last two.
 _CAUGHT: tuple[type[Exception], ...] = (*SDK_ERRORS, TypeError, AttributeError)
 
@@ -45,7 +46,7 @@ class OpenAIEmbedder(Embedder):
             vectors = [[float(component) for component in item.embedding] for item in ordered]
         except _CAUGHT as error:
             with self._endpoint.hide_key():
-                raise_model_error(error, model)
+                raise_model_error(error, model, _SETTINGS)
         if len(vectors) != len(texts):
             raise ModelError(f"model {model} returned {len(vectors)} vectors for {len(texts)} texts")
         if not all(vectors):

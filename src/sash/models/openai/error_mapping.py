@@ -30,7 +30,21 @@ SDK_ERRORS: tuple[type[Exception], ...] = (openai.OpenAIError, ValueError, *HTTP
 
 _CONTEXT_TOO_LONG = "cannot take a prompt of this length: lower the window's max_tokens"
 _NO_QUOTA = "has no quota left: check the provider's billing"
-_KEY_REFUSED = "refused the key: check api_key"
+_KEY_REFUSED = "refused the key: check {key}"
+
+
+class SettingNames(NamedTuple):
+    """The settings that the message of an error names."""
+
+    key: str = "api_key"
+    address: str = "api_base"
+
+    def fill_in(self, text: str) -> str:
+        """Return the text of a rule with the names of the settings."""
+        return text.format(key=self.key, address=self.address)
+
+
+MODEL_SETTINGS = SettingNames()
 
 
 class _SdkRule(NamedTuple):
@@ -62,11 +76,11 @@ _SDK_RULES = (
         openai.APIConnectionError,
         (),
         ModelUnreachable,
-        "cannot be reached: check the network, and the address (api_base)",
+        "cannot be reached: check the network, and the address ({address})",
     ),
     _SdkRule(openai.AuthenticationError, (), ModelKeyRefused, _KEY_REFUSED),
     _SdkRule(
-        openai.PermissionDeniedError, (), ModelKeyRefused, "refused the key: check api_key and its rights"
+        openai.PermissionDeniedError, (), ModelKeyRefused, "refused the key: check {key} and its rights"
     ),
     _SdkRule(
         openai.RateLimitError,
@@ -84,7 +98,7 @@ _SDK_RULES = (
         openai.NotFoundError,
         (),
         ModelUnknown,
-        "does not exist at this address: check its name, and the address (api_base)",
+        "does not exist at this address: check its name, and the address ({address})",
     ),
     _SdkRule(
         openai.BadRequestError,
@@ -124,19 +138,23 @@ _PROVIDER_RULES = (
 )
 
 
-def raise_model_error(error: Exception, model: str) -> NoReturn:
+def raise_model_error(error: Exception, model: str, settings: SettingNames = MODEL_SETTINGS) -> NoReturn:
     """Raise the `ModelError` for an exception of the SDK, with the cause and the remedy."""
     code = getattr(error, "code", None) or ""
     for rule in _SDK_RULES:
         if isinstance(error, rule.caught) and (not rule.codes or code in rule.codes):
-            raise rule.raised(f"model {model} {rule.text}") from error
+            raise rule.raised(f"model {model} {settings.fill_in(rule.text)}") from error
     if isinstance(error, openai.APIStatusError):
         reason = _read_reason(error)
         raise_provider_error(
-            model, code, f"HTTP {error.status_code}: {reason:.{MAX_REASON_LENGTH}}", cause=error
+            model,
+            code,
+            f"HTTP {error.status_code}: {reason:.{MAX_REASON_LENGTH}}",
+            cause=error,
+            settings=settings,
         )
     if isinstance(error, openai.APIError):
-        raise_provider_error(model, code, error.message, cause=error)
+        raise_provider_error(model, code, error.message, cause=error, settings=settings)
     if isinstance(error, (*HTTP_ERRORS, json.JSONDecodeError)):
         raise_cut_off(model, cause=error)
     reason = str(error) or type(error).__name__
@@ -149,14 +167,21 @@ def _read_reason(error: openai.APIStatusError) -> str:
     return message if message and isinstance(message, str) else error.response.text
 
 
-def raise_provider_error(model: str, code: str, reason: str, *, cause: Exception | None = None) -> NoReturn:
+def raise_provider_error(
+    model: str,
+    code: str,
+    reason: str,
+    *,
+    cause: Exception | None = None,
+    settings: SettingNames = MODEL_SETTINGS,
+) -> NoReturn:
     """Raise the `ModelError` for a provider's code and message.
 
     Few providers use OpenAI's codes, so the words of the message are compared, too.
     """
     for rule in _PROVIDER_RULES:
         if code in rule.codes or rule.words.search(reason):
-            raise rule.raised(f"model {model} {rule.text}") from cause
+            raise rule.raised(f"model {model} {settings.fill_in(rule.text)}") from cause
     raise ModelError(f"model {model} failed: {reason:.{MAX_REASON_LENGTH}}") from cause
 
 

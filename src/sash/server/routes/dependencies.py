@@ -49,8 +49,9 @@ SearchWords = Annotated[
     Query(
         min_length=1,
         max_length=256,
-        description="Words to find in the messages, or a question. A question also finds the messages around "
-        "its words, and may name a time or a speaker.",
+        description="Words to find in the messages, or a question. A message needs only one of the words. "
+        "Of at most 32 words, the first 12 that are not stop words are searched. A question also finds the "
+        "messages around its words, and may name a time or a speaker.",
     ),
 ]
 MaxTokens = Annotated[
@@ -58,8 +59,8 @@ MaxTokens = Annotated[
     Query(
         ge=1,
         le=1_000_000,
-        description="The most tokens that the texts of the messages may have together. Messages that do not "
-        "fit are skipped, and messages around the best ones follow.",
+        description="The maximum number of tokens of all texts together. The result then also contains "
+        "messages around the matches, ranked by score. Messages that do not fit are skipped.",
     ),
 ]
 

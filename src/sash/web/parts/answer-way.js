@@ -26,12 +26,20 @@ function explainStart({ stats, steps, request }) {
 function explainRecall({ steps, response, request }) {
   const ways = [];
   for (const { type, detail } of steps) {
-    if (type === "retrieval") ways.push({ words: t("way.recalled", { count: detail.message_ids.length, words: nameWords(detail.query, request.message) }) });
+    if (type === "retrieval") ways.push({ words: explainRecalled(detail, request.message) });
     else if (detail.event === "told") ways.push({ words: t("way.told") });
     else if (detail.event === "sent_back") ways.push({ words: t("way.sent_back"), tone: "warn" });
   }
   if (!steps.length && response?.citations.some((each) => each.type === "turn")) ways.push({ words: t("way.recalled_before") });
   return ways;
+}
+
+/** Return why old messages were recalled. Journals of earlier versions know only the words of the question. */
+function explainRecalled({ message_ids: ids, query, found_words: found, reason }, message) {
+  const count = ids.length;
+  if (reason === "meaning") return t("way.recalled_meaning", { count });
+  if (reason === "time") return t("way.recalled_time", { count });
+  return t("way.recalled", { count, words: nameWords(found ?? query, message) });
 }
 
 /** Return the words of the message that the search used. It knows only the beginnings of words. */

@@ -1,4 +1,4 @@
-/** Texts in which the words of a search are marked. Words match as the server matches them: whole, without case and accents. */
+/** Texts in which the words of a search are marked: whole words, without case and accents. The server also finds other forms. */
 
 import { html } from "../vendor/lit.js";
 

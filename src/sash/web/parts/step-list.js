@@ -73,7 +73,7 @@ function makeOtherRow({ type, detail }, ms) {
     const blocks = detail.content ? [["text", detail.content]] : [];
     return { kind: detail.usage ? "model" : "plan", usage: findPaid(detail.usage), ms: detail.usage ? ms : undefined, blocks };
   }
-  if (type === "retrieval") return { kind: "recalled", brief: detail.query.join(", "), blocks: [["text", detail.text]] };
+  if (type === "retrieval") return { kind: "recalled", brief: describeReason(detail), blocks: [["text", detail.text]] };
   if (type === "error") return { kind: "failed", brief: detail.message, blocks: [] };
   if (type === "summary") return makeEndRow(detail, ms);
   switch (detail.event) {
@@ -90,6 +90,11 @@ function makeOtherRow({ type, detail }, ms) {
     default:
       return { kind: "other", brief: detail.event ?? type, blocks: [["text", JSON.stringify(detail)]] };
   }
+}
+
+/** Return why old messages were recalled: the words that were found, or what else they were found by. */
+function describeReason({ query, found_words: found, reason }) {
+  return reason === "meaning" || reason === "time" ? t(`step.recalled_by_${reason}`) : (found ?? query).join(", ");
 }
 
 /** Return the usage of a model call, or undefined if it has no tokens: nobody pays for the offline model. */
