@@ -48,7 +48,7 @@ def is_unspaced(word: str) -> bool:
 
 
 def is_latin(text: str) -> bool:
-    """Return True if a text has only Latin letters, so that a full-text index splits it as `split_words`."""
+    """Return True if a text has only Latin letters."""
     return text.isascii() or not any(sign > _LAST_LATIN and sign.isalpha() for sign in text)
 
 

@@ -42,7 +42,7 @@ class WordIndex:
         keys = [key for key in self._by_key if key.startswith(first)] if is_short else [first]
         items = (item for key in keys for item in self._by_key.get(key, ()))
         if form.endswith("*"):
-            return {at for at, word in items if word.startswith(wanted)}
+            return {at for at, word in items if wanted and word.startswith(wanted)}
         return {at for at, word in items if word == wanted}
 
     def find_similar(self, word: str) -> list[str]:

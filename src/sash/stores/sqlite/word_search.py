@@ -1,6 +1,7 @@
 """Searches by words in SQLite: in the full-text index, and in the messages that it lacks so far."""
 
 import json
+import re
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,12 +14,12 @@ from pydantic import Json
 from sash.errors import InvalidInput, StoreUnavailable
 from sash.memory.asked_words import AskedWord, list_words_among
 from sash.memory.recall_ranking import Place, Spot, WordHits, choose_candidates
-from sash.memory.similar_words import add_similar, choose_similar
+from sash.memory.similar_words import add_similar, choose_similar, list_known_words
 from sash.memory.words import ends_with_question_mark, split_index_words
 from sash.stores.sqlite.columns import read_columns
 from sash.stores.sqlite.damaged_rows import read_sound
-from sash.stores.sqlite.full_text_index import check_index
-from sash.stores.sqlite.known_words import find_similar
+from sash.stores.sqlite.full_text_index import check_index, read_text
+from sash.stores.sqlite.known_words import find_candidates
 from sash.stores.sqlite.queries import SQL
 from sash.values.bounds import Natural
 
@@ -33,7 +34,8 @@ def find_words(db: sqlite3.Connection, owner: str, key: int, words: Sequence[Ask
     """Find the evicted messages with some words. Messages that the index lacks are read."""
     check_index(db)
     window = _find_window(db, key)
-    unindexed = {row: set(split_index_words(text)) for row, text in _read_unindexed(db, key)}
+    texts = dict(_read_unindexed(db, key))
+    unindexed = {row: set(split_index_words(text)) for row, text in texts.items()}
     kept_at = {"session": key, "positions": json.dumps(sorted(window.kept))}
     kept = {row for (row,) in db.execute(SQL["rows_at"], kept_at)} if window.kept else set()
 
@@ -42,8 +44,8 @@ def find_words(db: sqlite3.Connection, owner: str, key: int, words: Sequence[Ask
         return {row for (row,) in db.execute(SQL["rows_with_words"], where)} - kept if forms else set()
 
     def list_similar(word: str) -> set[int]:
-        similar = {*find_similar(db, key, owner, word)}
-        similar.update(choose_similar(word, set().union(*unindexed.values())))
+        known = (one for text in texts.values() for one in list_known_words(text))
+        similar = {*choose_similar(word, {*find_candidates(db, key, owner, word), *known})}
         return list_rows(similar) | {row for row, said in unindexed.items() if not similar.isdisjoint(said)}
 
     lists = [list_rows(word.forms) for word in words]
@@ -55,7 +57,7 @@ def find_words(db: sqlite3.Connection, owner: str, key: int, words: Sequence[Ask
     found = _find_places(db, owner, hits.found)
     words_at = {spot.position: hits.found[row] for row, spot, _ in found}
     places = {spot.position: place for _, spot, place in found}
-    return WordHits(hits.weights, words_at, hits.message_count, guessed, places)
+    return WordHits(hits.weights, words_at, hits.message_count, places)
 
 
 def search_words(
@@ -74,16 +76,19 @@ def search_words(
         where = {"words": _quote_search(key, forms), "owner": owner, "until": _NO_ROW}
         return {row for (row,) in db.execute(SQL[name], where)} if forms else set()
 
+    def list_similar(word: str) -> set[int]:
+        return list_rows(choose_similar(word, find_candidates(db, key, owner, word)))
+
     with _stop_long_search(db):
         lists = [list_rows(word.forms) for word in words]
-        guessed = add_similar(lists, words, lambda word: list_rows(find_similar(db, key, owner, word)))
+        guessed = add_similar(lists, words, list_similar)
         [total] = db.execute(
             SQL["count_owner_messages"], {"owner": owner, "session_id": session_id}
         ).fetchone()
         hits = choose_candidates(lists, total, guessed, count)
         found = _find_places(db, owner, hits.found)
     words_at = {spot: hits.found[row] for row, spot, _ in found}
-    return WordHits(hits.weights, words_at, total, guessed, {spot: place for _, spot, place in found})
+    return WordHits(hits.weights, words_at, total, {spot: place for _, spot, place in found})
 
 
 @contextmanager
@@ -141,11 +146,11 @@ def _find_window(db: sqlite3.Connection, key: int) -> _Window:
 def _read_unindexed(db: sqlite3.Connection, key: int) -> Iterator[tuple[int, str]]:
     """Yield the evicted messages that the full-text index lacks, newest first."""
     [last_indexed] = db.execute(SQL["indexed"]).fetchone()
-    for row, role, text in db.execute(SQL["evicted_messages"], {"session": key}):
+    for row, role, text, body in db.execute(SQL["evicted_messages"], {"session": key}):
         if row <= last_indexed:
             return
         if role != "tool":
-            yield row, text or ""
+            yield row, read_text(text, body)
 
 
 def _read_place(row: Sequence[Any]) -> Place:
@@ -166,5 +171,5 @@ def _quote_search(key: int | None, forms: Collection[str]) -> str:
 
 def _quote_form(form: str) -> str:
     """Return a full-text query for a form of a word: "boil*" is the beginning of a word."""
-    word = form.rstrip("*").replace('"', "")
+    word = re.sub(r'["\0]', "", form.rstrip("*"))
     return f'"{word}" *' if form.endswith("*") else f'"{word}"'
