@@ -401,3 +401,21 @@ async def test_one_message_has_a_bounded_number_of_words_that_others_are_similar
     assert await find(store, session, "electrician") == [1]
     assert (await store.find_words("ann", session.id, [word("plumer")])).found == {1: 1}
     assert (await store.find_words("ann", session.id, [word("elektrician")])).found == {}
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+async def test_the_words_of_an_amended_answer_stand_for_no_other_words(store, start, record, say, indexed):
+    session = await start()
+    wrong = " ".join(f"plumber{letter}" for letter in "abcdefghijklmn")
+    recorded, first, _ = await record(session, "who comes?", f"{wrong} electrician")
+    other = await say(session, "the plumbing is done", "electrician")
+    await say(session, "later", evicted=[*first, *other])
+    for text in (f"{wrong} gardener", "nobody"):
+        if indexed:
+            await search(store, "ann", "index")
+        await store.amend("ann", recorded, text, 9)
+    assert await find(store, session, "plumber") == [3]
+    assert await find(store, session, "elektrician") == [4], "another message has the word"
+    assert await find(store, session, "gardner") == []
+    await search(store, "ann", "index")
+    assert await find(store, session, "plumber") == [3]

@@ -428,7 +428,8 @@ class Store(Protocol):
         """Find the evicted messages with some words, without the results of tools.
 
         If no message has a word, words that are written alike stand for it: compounds, and those with typing
-        mistakes. All messages are counted, and those with the rarest words are returned.
+        mistakes. All messages are counted, and those with the rarest words are returned. A turn waits for
+        this, so a store that needs more than a few seconds raises `InvalidInput`.
         """
 
     async def search_words(

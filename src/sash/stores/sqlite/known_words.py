@@ -18,6 +18,13 @@ def add_words(db: sqlite3.Connection, session: int, words: Collection[str]) -> N
         db.executemany(SQL["add_word_part"], rows)
 
 
+def drop_words(db: sqlite3.Connection, session: int, words: Collection[str]) -> None:
+    """Remove words of a session."""
+    db.executemany(
+        SQL["drop_word_part"], [(session, part, word) for word in words for part in list_parts(word)]
+    )
+
+
 def find_candidates(db: sqlite3.Connection, session: int | None, owner: str, word: str) -> list[str]:
     """Return the words that share the most parts with one: of a session, or of all sessions of an owner."""
     parts = list_parts(word)

@@ -1,5 +1,6 @@
 """The store on SQLite: the default. It needs no setup, and several processes may open the same file."""
 
+import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
@@ -417,7 +418,11 @@ class SqliteStore:
                 await self.database.write_in_slices(full_text_index.index_messages)
             return found
 
-        return await self._search(search)
+        try:
+            async with asyncio.timeout(word_search.MAX_RECALL_S):
+                return await self._search(search)
+        except TimeoutError as error:
+            word_search.raise_too_long(word_search.MAX_RECALL_S, error)
 
     async def read_places(
         self, owner: str, session_id: str, positions: Collection[int], *, with_window: bool = False

@@ -478,6 +478,16 @@ WHERE NOT EXISTS (SELECT 1 FROM word_parts WHERE session = :session AND part = j
 -- name: add_word_part
 INSERT OR IGNORE INTO word_parts (session, part, word) VALUES (?, ?, ?);
 
+-- name: has_known_words
+-- True if the index has a message.
+SELECT 1 FROM indexed WHERE row >= ?;
+
+-- name: has_words
+SELECT 1 FROM said WHERE said MATCH ? LIMIT 1;
+
+-- name: drop_word_part
+DELETE FROM word_parts WHERE session = ? AND part = ? AND word = ?;
+
 -- name: words_with_parts
 -- The words with the most of some parts.
 SELECT w.word FROM json_each(:parts) AS j CROSS JOIN word_parts AS w ON w.session = :session AND w.part = j.value
