@@ -253,6 +253,18 @@ async def test_vectors_are_bounded_and_deleted_with_the_session(store, start, re
         await again.vectors("ann", session.id)
 
 
+async def test_the_newest_vectors_and_those_of_one_embedder_are_read(store, start, now_and_later):
+    session = await start()
+    vectors = [Vector(n, "m" if n % 3 else "n", bytes([n])) for n in range(1, 10)]
+    await store.add_vectors("ann", session.id, vectors, keep=9)
+    async for opened in now_and_later():
+        assert await opened.vectors("ann", session.id, limit=2) == vectors[7:]
+        assert await opened.vectors("ann", session.id, model="n") == vectors[2::3]
+        assert await opened.vectors("ann", session.id, model="m", limit=2) == vectors[6:8]
+        assert await opened.vectors("ann", session.id, model="other") == []
+        assert await opened.vectors("ann", session.id, limit=0) == []
+
+
 async def test_new_vectors_can_replace_all_others(store, start, reopen):
     session, other = await start(), await start()
     old = [Vector(n, "m", b"old") for n in range(1, 8)]

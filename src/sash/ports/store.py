@@ -467,8 +467,14 @@ class Store(Protocol):
         With `replace_all`, the session's other vectors are deleted.
         """
 
-    async def vectors(self, owner: str, session_id: str) -> list[Vector]:
-        """Return a session's vectors by position. An export omits them: they can be computed again."""
+    async def vectors(
+        self, owner: str, session_id: str, *, model: str | None = None, limit: int | None = None
+    ) -> list[Vector]:
+        """Return a session's vectors by position. An export omits them: they can be computed again.
+
+        With `model`, return only those of this embedder, and with `limit`, only those with the highest
+        positions. The store reads no others.
+        """
 
     async def turn_stats(self, owner: str | None, since: datetime) -> list[tuple[datetime, Stats]]:
         """Return the end and the stats of each turn of the owner that ended at `since` or later.

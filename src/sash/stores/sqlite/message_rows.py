@@ -268,9 +268,10 @@ def add_vectors(
     db.execute(SQL["drop_vectors"], {"session": key, "keep": keep})
 
 
-def list_vectors(db: sqlite3.Connection, key: int) -> list[Vector]:
-    rows = db.execute(SQL["vectors"], {"session": key})
-    return read_sound(lambda row: Vector(*read_columns(_VectorColumns, row)), rows)
+def list_vectors(db: sqlite3.Connection, key: int, model: str | None, limit: int | None) -> list[Vector]:
+    where = {"session": key, "model": model, "limit": -1 if limit is None else limit}
+    newest_first = db.execute(SQL["vectors"], where)
+    return read_sound(lambda row: Vector(*read_columns(_VectorColumns, row)), newest_first)[::-1]
 
 
 def insert_artifact(db: sqlite3.Connection, key: int, artifact: Artifact) -> None:

@@ -455,8 +455,12 @@ class SqliteStore:
 
         await self._write(job)
 
-    async def vectors(self, owner: str, session_id: str) -> list[Vector]:
-        return await self._read_session(owner, session_id, messages.list_vectors)
+    async def vectors(
+        self, owner: str, session_id: str, *, model: str | None = None, limit: int | None = None
+    ) -> list[Vector]:
+        return await self._read_session(
+            owner, session_id, lambda db, key: messages.list_vectors(db, key, model, limit)
+        )
 
     async def turn_stats(self, owner: str | None, since: datetime) -> list[tuple[datetime, Stats]]:
         def job(db: sqlite3.Connection) -> list[tuple[datetime, Stats]]:

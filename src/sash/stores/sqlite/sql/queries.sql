@@ -645,7 +645,8 @@ DELETE FROM vectors WHERE session = :session AND position <= (SELECT position FR
     WHERE session = :session ORDER BY position DESC LIMIT 1 OFFSET :keep);
 
 -- name: vectors
-SELECT position, model, data FROM vectors WHERE session = :session ORDER BY position;
+SELECT position, model, data FROM vectors WHERE session = :session AND (:model IS NULL OR model = :model)
+ORDER BY position DESC LIMIT :limit;
 
 -- name: insert_artifact
 INSERT INTO artifacts (id, session, owner, ref, data) VALUES (:id, :session, :owner, :ref, :data);
