@@ -122,11 +122,16 @@ def _prepare_texts(db: sqlite3.Connection, last: int) -> None:
 
 def check_index(db: sqlite3.Connection) -> None:
     """Raise `DamagedIndex` if the number of the last indexed message is damaged, or if the index lacks it."""
-    if db.execute(SQL["is_indexed_sound"]).fetchone() != (1,):
-        raise DamagedIndex("the number of the last indexed message is damaged")
+    check_indexed_row(db)
     last = db.execute(SQL["last_indexed"]).fetchone()
     if last is not None and db.execute(SQL["is_indexed"], last).fetchone() is None:
         raise DamagedIndex("the full-text index lacks messages")
+
+
+def check_indexed_row(db: sqlite3.Connection) -> None:
+    """Raise `DamagedIndex` if the number of the last indexed message is damaged. This check is quick."""
+    if db.execute(SQL["is_indexed_sound"]).fetchone() != (1,):
+        raise DamagedIndex("the number of the last indexed message is damaged")
 
 
 def merge_index(db: sqlite3.Connection) -> None:

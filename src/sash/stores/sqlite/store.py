@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -530,7 +531,8 @@ class SqliteStore:
     def _clean_up(self, db: sqlite3.Connection) -> None:
         """Note the dead workers: they hold a lease, but no other process has the file open.
 
-        Delete the sessions that a dead process has imported or deleted in part.
+        Delete the sessions that a dead process has imported or deleted in part. Check the full-text index:
+        recall does not do that each time.
         """
         self._dead_workers = continuations.list_workers(db)
         hidden = hidden_sessions.list_hidden(db)
@@ -539,3 +541,5 @@ class SqliteStore:
             for _ in hidden_sessions.delete_hidden(db, hidden, is_indexed=True):
                 pass
             db.execute("COMMIT")
+        with suppress(sqlite3.Error):  # a search reports and repairs what cannot be read
+            full_text_index.check_index(db)

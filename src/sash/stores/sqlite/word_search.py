@@ -18,7 +18,7 @@ from sash.memory.similar_words import add_similar, choose_similar, list_known_wo
 from sash.memory.words import ends_with_question_mark, split_index_words
 from sash.stores.sqlite.columns import read_columns
 from sash.stores.sqlite.damaged_rows import read_sound
-from sash.stores.sqlite.full_text_index import check_index, quote_search, read_text
+from sash.stores.sqlite.full_text_index import check_indexed_row, quote_search, read_text
 from sash.stores.sqlite.known_words import find_candidates
 from sash.stores.sqlite.queries import SQL
 from sash.values.bounds import Natural
@@ -37,7 +37,7 @@ def find_words(db: sqlite3.Connection, owner: str, key: int, words: Sequence[Ask
 
     Raise `InvalidInput` if this takes too long.
     """
-    check_index(db)
+    check_indexed_row(db)
     window = _find_window(db, key)
     texts = dict(_read_unindexed(db, key))
     unindexed = {row: set(split_index_words(text)) for row, text in texts.items()}
