@@ -27,7 +27,7 @@ MAX_SEARCH_S = 5.0
 # A turn waits for what it recalls.
 MAX_RECALL_S = 2.0
 # SQLite's virtual machine executes this many instructions between two checks of the time.
-STEPS_PER_CHECK = 1000
+STEPS_PER_CHECK = 10_000
 # No message has a row with so high a number.
 _NO_ROW = 2**63 - 1
 

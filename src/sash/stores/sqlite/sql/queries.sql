@@ -535,8 +535,8 @@ FROM json_each(:positions) AS j CROSS JOIN messages AS m ON m.session = :session
 ORDER BY m.position;
 
 -- name: body
--- A text ends for SQLite at a NUL, so another sign stands for it.
-replace(m.body, '\u0000', '\u0001');
+-- A text ends for SQLite at a NUL, so another sign stands for it. An indexed message with a NUL has an `index_text`.
+iif(m.index_text IS NULL AND m.row <= (SELECT row FROM indexed), m.body, replace(m.body, '\u0000', '\u0001'));
 
 -- name: said_columns
 -- Of a message `m`: who said it, when, and its text.
@@ -553,7 +553,8 @@ char(9, 10, 11, 12, 13, 28, 29, 30, 31, 32, 133, 160, 5760, 8192, 8193, 8194, 81
 
 -- name: place_columns
 -- Who, when, how long, and the last sign, which makes it a question.
-position, role, ifnull(name, role), timestamp, length(text), substr(rtrim(text, {blanks}), -1);
+position, role, ifnull(name, role), timestamp, length(text),
+iif(substr(text, -1) BETWEEN '!' AND '~', substr(text, -1), substr(rtrim(text, {blanks}), -1));
 
 -- name: places
 -- What was said, without the results of tools. MATERIALIZED: SQLite would compute each column again where it is used.
