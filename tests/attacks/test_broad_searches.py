@@ -10,9 +10,13 @@ from sash.app.access import Caller
 from sash.app.owner_shares import SHARES
 from sash.app.service import AgentService
 from sash.errors import InvalidInput, TooManyRequests
+from sash.memory.recall_question import read_question
 from sash.stores.sqlite import database, word_search
+from sash.stores.sqlite import store as sqlite_store
+from sash.stores.sqlite.session_rows import find_key
 from sash.stores.sqlite.store import SqliteStore
 from sash.testing import ScriptedModel
+from sash.values.sessions import WindowLimits
 from tests.surfaces.serving import WAIT_S, problem, serving
 
 GREEDY, VICTIM = Caller("greedy"), Caller("victim")
@@ -48,6 +52,35 @@ async def test_a_search_that_takes_too_long_is_stopped(service, monkeypatch):
         await service.search(GREEDY, "lamp", session_id=session.id)
     monkeypatch.undo()
     assert len(await service.search(GREEDY, "lamp", session_id=session.id, limit=50)) == 20
+
+
+async def test_recall_that_takes_too_long_is_stopped(service, monkeypatch):
+    """A turn waits for it. Neither a slow query nor an index that lacks many messages stops the turn."""
+    session = await service.runtime.start_session(owner="greedy", window=WindowLimits(max_turns=1))
+    for n in range(20):
+        await service.runtime.record_turn(session.id, f"the lamp {n}", "done", owner="greedy")
+    store = service.runtime.store
+    words = read_question("lamp").words
+
+    async def recall():
+        return (await store.find_words("greedy", session.id, words)).found
+
+    def slow_recall(db):
+        return word_search.find_words(db, "greedy", find_key(db, "greedy", session.id), words)
+
+    assert len(await recall()) == 19
+    monkeypatch.setattr(word_search, "STEPS_PER_CHECK", 1)
+    monkeypatch.setattr(word_search, "MAX_RECALL_S", 0.0)
+    with pytest.raises(InvalidInput, match="took longer"):
+        await store.database.read(slow_recall, "greedy")
+    monkeypatch.undo()
+    monkeypatch.setattr(sqlite_store, "MAX_UNINDEXED", -1)
+    monkeypatch.setattr(word_search, "MAX_RECALL_S", 0.1)
+    async with asyncio.timeout(WAIT_S):
+        with pytest.raises(InvalidInput, match="took longer"):
+            await recall()  # as if the index always lacked messages
+    monkeypatch.undo()
+    assert len(await recall()) == 19
 
 
 async def test_an_owner_s_searches_wait_in_a_line_that_ends(service, monkeypatch):

@@ -8,6 +8,7 @@ from contextlib import closing
 
 import pytest
 
+from sash.memory.recall_question import read_question
 from sash.stores.sqlite.database import migrate
 from sash.stores.sqlite.store import SqliteStore
 from sash.testing import FakeClock
@@ -116,3 +117,15 @@ async def test_a_damaged_key_of_exports_is_replaced_and_kept(made, tmp_path):
         assert (await runtime.import_session(export, owner="ann")).id == world.named
     with connect(path) as db:
         assert (b"short",) in db.execute("SELECT value FROM export_key").fetchall()
+
+
+async def test_an_index_without_its_words_is_noticed_when_the_store_opens(made, tmp_path):
+    world, folder = made
+    path = copy(folder, tmp_path / "case")
+    with connect(path) as db:
+        db.execute("INSERT INTO said (said) VALUES ('delete-all')")
+    store = SqliteStore(path)
+    await store.open()
+    found = await store.find_words("ann", world.talk, read_question("door").words)
+    assert found.found
+    await store.close()

@@ -28,7 +28,7 @@ DAMAGES = {
 OPTIONAL = {
     *(
         ("missing", name)
-        for name in ("spent.json", "vectors.json", "owner.json", "turn", "log of an ended turn")
+        for name in ("spent.json", "vectors.ndjson", "owner.json", "turn", "log of an ended turn")
     ),
     ("torn", "log"),  # as after a crash during a write
 }
@@ -37,7 +37,7 @@ KINDS = (
     "spent.json",
     "session.json",
     "owner.json",
-    "vectors.json",
+    "vectors.ndjson",
     "imported.ndjson",
     "artifact",
     "artifact.json",
@@ -67,7 +67,7 @@ def find_file(folder, world, kind):
         "spent.json": "index/spent.json",
         "session.json": f"{talk}/session.json",
         "owner.json": f"{fork}/owner.json",
-        "vectors.json": f"{talk}/vectors.json",
+        "vectors.ndjson": f"{talk}/vectors.ndjson",
         "imported.ndjson": f"{fork}/turns/imported.ndjson",
         "artifact": "artifacts/*[!n]",
         "artifact.json": "artifacts/*.json",

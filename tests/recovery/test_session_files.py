@@ -6,6 +6,10 @@ import os
 import pytest
 
 from sash import Runtime
+from sash.errors import StoreUnavailable
+from sash.ports.store import Vector
+from sash.stores import disk
+from sash.stores.files import session_writer
 from sash.stores.files.store import FilesStore
 from sash.testing import FakeClock, ScriptedModel
 from sash.values.sessions import SessionPolicy
@@ -63,13 +67,103 @@ async def test_a_power_cut_that_damages_session_json_loses_no_policy_and_no_turn
         assert not (folder / ".session.json.synced").exists()
 
 
+@pytest.fixture
+async def vectors(talk):
+    """A function that adds vectors to the session, one that reads them in a new process, and their file."""
+    runtime, session, folder = talk
+    store = runtime.store
+
+    async def add(*positions, keep=100):
+        made = [Vector(n, "m", bytes([n] * 300)) for n in positions]
+        await store.add_vectors("local", session.id, made, keep=keep)
+
+    async def read(store=store):
+        return [vector.position for vector in await store.vectors("local", session.id)]
+
+    async def read_again():
+        await store.close()
+        await store.open()
+        return await read()
+
+    return add, read, read_again, folder / "vectors.ndjson"
+
+
+async def test_new_vectors_are_appended_to_those_of_the_session(vectors, monkeypatch):
+    add, _, read_again, path = vectors
+    await add(*range(1, 50))
+    replaced = []
+    monkeypatch.setattr(disk, "replace", lambda *args, **options: replaced.append(args))
+    before = path.read_bytes()
+    await add(50, 51)
+    assert replaced == []
+    assert path.read_bytes().startswith(before)
+    assert len(path.read_bytes()) < len(before) * 1.1
+    monkeypatch.undo()
+    assert await read_again() == [*range(1, 52)]
+
+
+async def test_the_file_of_vectors_has_a_bounded_size(vectors, monkeypatch):
+    monkeypatch.setattr(session_writer, "MIN_OUTDATED_BYTES", 1000)
+    add, read, read_again, path = vectors
+    await add(*range(1, 21), keep=20)
+    full, largest = path.stat().st_size, 0
+    for n in range(21, 200):
+        await add(n, keep=20)
+        largest = max(largest, path.stat().st_size)
+    assert 2 * full < largest < 3 * full + 1000
+    expected = [*range(180, 200)]
+    assert await read() == expected == await read_again()
+
+
+async def test_an_incomplete_write_of_vectors_is_removed(vectors):
+    add, _, read_again, path = vectors
+    await add(1, 2)
+    await add(3)
+    await add(4)
+    path.write_bytes(path.read_bytes()[:-9])
+    assert await read_again() == [1, 2, 3]
+    await add(4, 5)
+    assert await read_again() == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("line", [0, 1])
+async def test_a_damaged_line_of_vectors_discards_them_all(vectors, line):
+    """It may have dropped an outdated vector."""
+    add, _, read_again, path = vectors
+    await add(1, 2)
+    await add(3)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:line], b"{damaged\n", *lines[line + 1 :]]))
+    assert await read_again() == []
+    await add(4)
+    assert await read_again() == [4]
+
+
+async def test_on_a_full_disk_no_vectors_are_added(vectors, monkeypatch):
+    add, read, read_again, _ = vectors
+    await add(1, 2)
+
+    def fail(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    for positions in ((3,), range(3, 9)):
+        with pytest.raises(StoreUnavailable, match="No space left"):
+            await add(*positions)
+        assert await read() == [1, 2]
+    monkeypatch.undo()
+    await add(3)
+    assert await read() == [1, 2, 3] == await read_again()
+
+
 async def test_the_versions_of_the_layout_and_of_the_index_are_in_one_file(talk):
     runtime, _, folder = talk
     meta = folder.parents[1] / "index" / "meta.json"
-    assert json.loads(meta.read_text())["index_version"] == 1
+    assert json.loads(meta.read_text())["index_version"] == 2
     await runtime.close()
-    (folder / "vectors.json").write_text('{"vectors":[]}')
-    meta.write_text(json.dumps(json.loads(meta.read_text()) | {"index_version": 2}))
+    for name in ("vectors.json", "vectors.ndjson"):
+        (folder / name).write_text('{"vectors":[]}\n')
+    meta.write_text(json.dumps(json.loads(meta.read_text()) | {"index_version": 1}))
     async with Runtime(FilesStore(folder.parents[1]), ScriptedModel("ok"), clock=FakeClock()):
-        assert json.loads(meta.read_text())["index_version"] == 1
-        assert not (folder / "vectors.json").exists()
+        assert json.loads(meta.read_text())["index_version"] == 2
+        assert not list(folder.glob("vectors.*"))

@@ -133,3 +133,24 @@ async def test_only_the_newest_evicted_messages_have_vectors(wire, run, monkeypa
     window = await runtime.store.window("local", session.id)
     evicted = window.evicted_count
     assert [vector.position for vector in vectors] == list(range(evicted - 5, evicted + 1))
+
+
+async def test_an_eviction_reads_the_newest_vectors_only(wire, run, monkeypatch):
+    monkeypatch.setattr(message_vectors, "PAGE", 4)
+    runtime = await run("ok", embedder=embedder_at(wire))
+    session = await runtime.start_session(window=SMALL)
+    await fill(runtime, session, turns=12)
+    assert len(await vectors_of(runtime, session)) > 8
+    counts, read = [], runtime.store.vectors
+
+    async def count(*args, **options):
+        found = await read(*args, **options)
+        counts.append(len(found))
+        return found
+
+    monkeypatch.setattr(runtime.store, "vectors", count)
+    await fill(runtime, session, turns=8)
+    monkeypatch.undo()
+    vectors = await vectors_of(runtime, session)
+    assert [vector.position for vector in vectors] == list(range(1, len(vectors) + 1))
+    assert counts and max(counts) <= 4

@@ -2,7 +2,7 @@
 
 import random
 
-from sash.engine.similar_messages import MAX_SIMILAR, rank_similar
+from sash.engine.similar_messages import FEWEST_VECTORS, MAX_SIMILAR, find_similar, rank_similar
 from sash.memory.packed_vectors import pack_vector
 from sash.ports.store import Vector
 
@@ -15,6 +15,44 @@ def make_vector(seed):
 
 def store(made):
     return [Vector(n, "m", pack_vector(vector)) for n, vector in enumerate(made, 1)]
+
+
+class StoredVectors:
+    """A store that notes how many vectors it has read."""
+
+    def __init__(self, vectors):
+        self._vectors = vectors
+        self.read_count = 0
+
+    async def vectors(self, owner, session_id, *, model, limit=None):
+        found = [vector for vector in self._vectors if vector.model == model][-(limit or 99) :]
+        self.read_count += len(found)
+        return found
+
+
+class OneVector:
+    name = "m"
+
+    def __init__(self, vector):
+        self.vector = vector
+        self.asked = 0
+
+    async def embed(self, texts):
+        self.asked += 1
+        return [self.vector] if self.vector else []
+
+
+async def test_no_vectors_are_read_before_the_embedder_has_answered():
+    made = store([make_vector(seed) for seed in range(1, 30)])
+    stored, embedder = StoredVectors(made), OneVector(make_vector(1))
+    assert 1 in (await find_similar(stored, "ann", "s", embedder, "a question")).scores
+    assert stored.read_count == FEWEST_VECTORS + len(made)
+    stored.read_count, embedder.vector = 0, None
+    assert not (await find_similar(stored, "ann", "s", embedder, "a question")).scores
+    assert stored.read_count == FEWEST_VECTORS
+    few = StoredVectors([*made[: FEWEST_VECTORS - 1], *(Vector(n, "n", b"") for n in range(50, 70))])
+    assert not (await find_similar(few, "ann", "s", embedder, "a question")).scores
+    assert embedder.asked == 2, "a session with few vectors costs no request"
 
 
 def test_the_most_similar_message_gets_1_and_a_usual_one_nothing():

@@ -34,7 +34,7 @@ class MessageVectors:
         If the model has changed, all are made anew. A server may also have a new model under the old name:
         then the vectors have another length.
         """
-        stored = await self._store.vectors(session.owner, session.id)
+        stored = await self._store.vectors(session.owner, session.id, limit=PAGE)
         window = await self._store.window(session.owner, session.id)
         oldest = max(0, window.evicted_count - MAX_VECTORS)
         is_same_model = bool(stored) and stored[-1].model == self._embedder.name
@@ -42,7 +42,7 @@ class MessageVectors:
             await self._make_missing(session, (), oldest)
 
     async def _make_missing(self, session: Session, known: Sequence[Vector], oldest: int) -> bool:
-        """Embed messages. If no vectors are `known`, the new ones replace all.
+        """Embed messages. `known` are the newest vectors. If there are none, the new ones replace all.
 
         Return False, and store nothing, if the new vectors have not the length of the known ones.
         """
@@ -66,7 +66,7 @@ class MessageVectors:
 
         Messages are not always evicted in their order, so a page before the newest vector is read again.
         """
-        has_vector = {vector.position for vector in known[-PAGE:]}
+        has_vector = {vector.position for vector in known}
         after = max(oldest, known[-1].position - PAGE if known else 0)
         page_length = PAGE
         while page_length == PAGE:

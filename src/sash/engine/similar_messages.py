@@ -43,18 +43,19 @@ async def find_similar(
     """Return the messages of similar meaning; none without an embedder, or if it fails."""
     if embedder is None:
         return SimilarMessages()
-    stored = await store.vectors(owner, session_id)
-    vectors = [vector for vector in stored if vector.model == embedder.name]
-    if len(vectors) < FEWEST_VECTORS:
+    some = await store.vectors(owner, session_id, model=embedder.name, limit=FEWEST_VECTORS)
+    if len(some) < FEWEST_VECTORS:
         return SimilarMessages()
     try:
         async with asyncio.timeout(EMBED_TIMEOUT_S):
             [made] = await embedder.embed([text[:MAX_QUESTION_CHARS]])
-        return await asyncio.to_thread(rank_similar, pack_vector(made), vectors)
+        asked = pack_vector(made)
     except Exception as error:
         reason = redact(str(error) or type(error).__name__)
         _logger.warning("the embedder failed, so recall uses words only: %s; run `sash doctor`", reason)
         return SimilarMessages()
+    vectors = await store.vectors(owner, session_id, model=embedder.name)
+    return await asyncio.to_thread(rank_similar, asked, vectors)
 
 
 def rank_similar(asked: bytes, vectors: Sequence[Vector]) -> SimilarMessages:

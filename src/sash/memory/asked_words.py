@@ -28,4 +28,4 @@ def _has_form(said: Collection[str], form: str) -> bool:
     wanted = normalize(form.rstrip("*"))
     if not form.endswith("*"):
         return wanted in said
-    return any(word.startswith(wanted) for word in said)
+    return bool(wanted) and any(word.startswith(wanted) for word in said)

@@ -72,15 +72,12 @@ class WordHits(Generic[K]):
     """The messages with the words of a question.
 
     `weights` are those of the words: the rarer a word is, the more it tells. `found` has for each message
-    the numbers of its words in `weights`, as the bits of a number. `guessed` are the numbers of words
-    that no message has: other words stand for them that are written alike. `places` has the same messages
-    as `found`.
+    the numbers of its words in `weights`, as the bits of a number. `places` has the same messages as `found`.
     """
 
     weights: tuple[float, ...]
     found: Mapping[K, int]
     message_count: int
-    guessed: frozenset[int] = frozenset()
     places: Mapping[K, Place] = field(default_factory=dict)
 
     def at_places(self, places: Mapping[K, Place]) -> "WordHits[K]":
@@ -113,7 +110,10 @@ def choose_candidates(
     guessed: frozenset[int] = frozenset(),
     count: int = MAX_CANDIDATES,
 ) -> WordHits[K]:
-    """Return the messages with the rarest words, at most `count`. `lists` has the messages with each word."""
+    """Return the messages with the rarest words, at most `count`. `lists` has the messages with each word.
+
+    `guessed` are the numbers of words that no message has: other words stand for them that are written alike.
+    """
     weights = tuple(
         weigh_word(len(messages), message_count) * (_GUESSED if n in guessed else 1)
         for n, messages in enumerate(lists)
@@ -123,7 +123,7 @@ def choose_candidates(
         bit = 1 << n
         for message in messages:
             found[message] = found.get(message, 0) | bit
-    hits = WordHits(weights, found, message_count, guessed)
+    hits = WordHits(weights, found, message_count)
     if len(found) <= count:
         return hits
     sums = {words: hits.sum_weights(words) for words in set(found.values())}

@@ -428,7 +428,8 @@ class Store(Protocol):
         """Find the evicted messages with some words, without the results of tools.
 
         If no message has a word, words that are written alike stand for it: compounds, and those with typing
-        mistakes. All messages are counted, and those with the rarest words are returned.
+        mistakes. All messages are counted, and those with the rarest words are returned. A turn waits for
+        this, so a store that needs more than a few seconds raises `InvalidInput`.
         """
 
     async def search_words(
@@ -466,8 +467,14 @@ class Store(Protocol):
         With `replace_all`, the session's other vectors are deleted.
         """
 
-    async def vectors(self, owner: str, session_id: str) -> list[Vector]:
-        """Return a session's vectors by position. An export omits them: they can be computed again."""
+    async def vectors(
+        self, owner: str, session_id: str, *, model: str | None = None, limit: int | None = None
+    ) -> list[Vector]:
+        """Return a session's vectors by position. An export omits them: they can be computed again.
+
+        With `model`, return only those of this embedder, and with `limit`, only those with the highest
+        positions. The store reads no others.
+        """
 
     async def turn_stats(self, owner: str | None, since: datetime) -> list[tuple[datetime, Stats]]:
         """Return the end and the stats of each turn of the owner that ended at `since` or later.

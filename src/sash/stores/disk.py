@@ -49,12 +49,13 @@ def exists(path: Path) -> bool:
     return True
 
 
-def append(path: Path, lines: Sequence[dict[str, Any]], *, new: bool = False) -> None:
+def append(path: Path, lines: Sequence[dict[str, Any] | str], *, new: bool = False) -> None:
     """Append lines in one write, and sync them to the disk. A write that fails changes nothing.
 
-    `new` also syncs the folder, for a file that did not exist.
+    A line is a JSON object or its text. `new` also syncs the folder, for a file that did not exist.
     """
-    data = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
+    texts = (line if isinstance(line, str) else json.dumps(line, ensure_ascii=False) for line in lines)
+    data = "".join(f"{text}\n" for text in texts).encode()
     with path.open("ab") as file:
         before = file.tell()
         try:

@@ -22,11 +22,11 @@ from sash.stores.files.records import (
     LogLine,
     OwnerFile,
     SpentFile,
-    VectorFile,
     WaitingFile,
     decode_line,
     read_session_file,
     read_turn_file,
+    read_vector_file,
 )
 from sash.stores.lock import FileLock
 from sash.values.codec import decode
@@ -118,7 +118,7 @@ def _check_session(folder: Path) -> Iterator[Path]:
         ends = [line.commit.finish for line in lines if line.commit]
         known |= {message.id for end in ends if end for message in end.messages}
     for name, read in (
-        (VECTORS_FILE, partial(decode, VectorFile)),
+        (VECTORS_FILE, read_vector_file),
         (OWNER_FILE, partial(decode, OwnerFile)),
         (WAITING_FILE, partial(decode, WaitingFile)),
     ):

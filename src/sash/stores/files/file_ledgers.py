@@ -185,10 +185,11 @@ class FileLedgers(Ledgers):
 
     def amend(self, owner: str, continuation_id: str, text: str, token_count: int) -> Continuation:
         with self._change(self._find_session_id(continuation_id)) as ledger:
+            had_vectors = {*ledger.vectors} if ledger else set()
             continuation = super().amend(owner, continuation_id, text, token_count)
             entry = ledger.entry(continuation_id)
-            if self._writer.has_vectors(ledger):
-                self._writer.write_vectors(ledger)
+            if dropped := had_vectors - ledger.vectors.keys():
+                self._writer.drop_vectors(ledger, dropped)
             was_swept = len(entry.steps) == 1
             self._writer.log(ledger, entry, 1, amended=entry.messages[-1], new=was_swept)
             self._writer.try_write_turn(ledger, entry)
@@ -249,8 +250,9 @@ class FileLedgers(Ledgers):
         keep: int,
         replace_all: bool = False,
     ) -> None:
-        super().add_vectors(owner, session_id, vectors, keep=keep, replace_all=replace_all)
-        self._writer.write_vectors(self._ledgers[session_id])
+        with self._change(session_id) as ledger:
+            super().add_vectors(owner, session_id, vectors, keep=keep, replace_all=replace_all)
+            self._writer.add_vectors(ledger, vectors, keep)
 
     def spend(self, owner: str, usd: float) -> None:
         super().spend(owner, usd)
@@ -399,7 +401,7 @@ class FileLedgers(Ledgers):
             )
         self._export_key = bytes.fromhex(layout.export_key) or self._export_key
         if layout.index_version != INDEX_VERSION:
-            for vectors in (self._folder / "sessions").glob(f"*/{VECTORS_FILE}"):
+            for vectors in (self._folder / "sessions").glob(f"*/{Path(VECTORS_FILE).stem}.*"):
                 vectors.unlink()
         meta = LayoutFile(LAYOUT_VERSION, self._export_key.hex(), INDEX_VERSION)
         disk.replace(file, encode(meta), sync=True)

@@ -27,7 +27,7 @@ from sash.values.waiting_turns import WaitingTurn
 
 LAYOUT_VERSION = 1
 # The version of the indexes for searches: how words and vectors are made from messages.
-INDEX_VERSION = 1
+INDEX_VERSION = 2
 LAYOUT_FILE = "index/meta.json"
 SPENT_FILE = "index/spent.json"
 OWNER_FILE = "owner.json"
@@ -35,7 +35,7 @@ OWNER_FILE = "owner.json"
 SYNCED_FILE = ".session.json.synced"
 IMPORTED_FILE = "imported.ndjson"
 OWNERS_FOLDER = "owners"
-VECTORS_FILE = "vectors.json"
+VECTORS_FILE = "vectors.ndjson"
 WAITING_FILE = "waiting.json"
 
 
@@ -115,10 +115,16 @@ class SpentFile:
 
 
 @dataclass(frozen=True, slots=True)
-class VectorFile:
-    """The content of `vectors.json`. It can be computed again from the transcript."""
+class VectorLine:
+    """A line of `vectors.ndjson`: a write of vectors. They can be computed again from the transcript.
+
+    First the vectors at the `dropped` positions go, then new ones are added. Then the `keep` vectors with the
+    highest positions remain.
+    """
 
     vectors: tuple[Vector, ...] = ()
+    keep: Natural = 0
+    dropped: tuple[Natural, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +187,17 @@ def read_turn_file(path: Path, data: bytes) -> TurnFile:
     record = decode(TurnFile, data)
     _check_place(path, record.continuation)
     return record
+
+
+def read_vector_file(data: bytes) -> list[VectorLine]:
+    """Read the whole lines of a `vectors.ndjson`. Raise `StoreUnavailable` if one is damaged, or without any.
+
+    A crash may leave a part of a line at the end.
+    """
+    lines = [line for line in data.splitlines(keepends=True) if line.endswith(b"\n")]
+    if not lines:
+        raise StoreUnavailable("the file has no whole line")
+    return [decode(VectorLine, line) for line in lines]
 
 
 def decode_line(path: Path, raw: bytes) -> LogLine:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sash.errors import SashError
-from sash.ports.store import Vector
 from sash.ports.turns import TurnEnd
 from sash.stores import disk
 from sash.stores.disk import UnusableFile
@@ -27,11 +26,11 @@ from sash.stores.files.records import (
     OwnerFile,
     SessionFile,
     TurnFile,
-    VectorFile,
     WaitingFile,
     decode_line,
     read_session_file,
     read_turn_file,
+    read_vector_file,
 )
 from sash.stores.ledger.entry import Entry
 from sash.stores.ledger.session_ledger import Ledger
@@ -150,7 +149,7 @@ class SessionReader:
         _add_transcript(ledger, record, imported, files, _turns_ended_late(late))
         for item in sorted(late):
             _apply_late(ledger, item, record.cursor)
-        ledger.vectors = self._read_vectors(folder / VECTORS_FILE)
+        self._read_vectors(ledger, folder / VECTORS_FILE)
         ledger.waiting_turns = self._read_waiting_turns(folder / WAITING_FILE)
         ledger.drop_fired()
         return LoadedSession(ledger, bool(late))
@@ -207,13 +206,28 @@ class SessionReader:
                 self._report.add(path, f"an imported message cannot be read: {error}")
         return messages
 
-    def _read_vectors(self, path: Path) -> dict[int, Vector]:
+    def _read_vectors(self, ledger: Ledger, path: Path) -> None:
+        """Add the vectors of a file to a ledger, and remove an incomplete write from the end of the file.
+
+        A damaged line may have dropped vectors that are outdated, so no vectors of such a file are used.
+        """
+        if not disk.exists(path):
+            return
         try:
-            vectors = decode(VectorFile, disk.read(path)).vectors if disk.exists(path) else ()
+            data = disk.read(path)
+            for line in read_vector_file(data):
+                ledger.drop_vectors(line.dropped)
+                ledger.add_vectors(line.vectors, line.keep, replace_all=False)
         except (SashError, UnusableFile) as error:
             self._report.add(path, f"the vectors cannot be read and are computed again: {error}")
-            vectors = ()
-        return {vector.position: vector for vector in vectors}
+            ledger.vectors.clear()
+            return
+        if not data.endswith(b"\n"):
+            self._report.add(
+                path, "a crash left an incomplete write at the end of the vectors: it is removed"
+            )
+            with disk.use_file(path):
+                os.truncate(path, data.rfind(b"\n") + 1)
 
     def _read_waiting_turns(self, path: Path) -> dict[str, WaitingTurn]:
         try:

@@ -1,8 +1,10 @@
 """Writes the files of a session."""
 
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from sash.ports.store import Vector
 from sash.ports.turns import TurnEnd
 from sash.stores import disk
 from sash.stores.files.records import (
@@ -15,7 +17,7 @@ from sash.stores.files.records import (
     OwnerFile,
     SessionFile,
     TurnFile,
-    VectorFile,
+    VectorLine,
     WaitingFile,
     encode_commit,
     encode_status,
@@ -26,6 +28,10 @@ from sash.stores.ledger.session_ledger import Ledger
 from sash.values.codec import encode
 from sash.values.messages import MessageEntry
 from sash.values.prompts import NO_PROMPTS, SentPrompts
+
+VECTORS_PER_LINE = 64
+# A file of vectors is written anew when it has so many times the bytes that it needs, and so many bytes more.
+MAX_OUTDATED, MIN_OUTDATED_BYTES = 2, 1 << 16
 
 
 class SessionWriter:
@@ -106,8 +112,30 @@ class SessionWriter:
         )
         return encode(record)
 
-    def write_vectors(self, ledger: Ledger) -> None:
-        text = encode(VectorFile(tuple(ledger.vectors.values())))
+    def add_vectors(self, ledger: Ledger, vectors: Sequence[Vector], keep: int) -> None:
+        """Append the vectors that the ledger has got. If most of the file is outdated, write it anew.
+
+        So all batches together cost a few times the size of the file, and a batch alone costs little.
+        """
+        path = self._vectors_path(ledger)
+        line = encode(VectorLine(tuple(vectors), keep))
+        needed = len(line) * len(ledger.vectors) // max(1, len(vectors))
+        is_new = len(ledger.vectors) <= len(vectors) or not path.exists()
+        if is_new or path.stat().st_size > MAX_OUTDATED * needed + MIN_OUTDATED_BYTES:
+            self._write_vectors(ledger)
+        else:
+            disk.append(path, [line])
+
+    def drop_vectors(self, ledger: Ledger, positions: Iterable[int]) -> None:
+        """Append that the ledger has lost vectors."""
+        line = VectorLine(keep=len(ledger.vectors), dropped=tuple(positions))
+        disk.append(self._vectors_path(ledger), [encode(line)])
+
+    def _write_vectors(self, ledger: Ledger) -> None:
+        """Write all vectors anew, in many lines: one call that encodes all would stop the event loop."""
+        vectors, keep = tuple(ledger.vectors.values()), len(ledger.vectors)
+        batches = (vectors[n : n + VECTORS_PER_LINE] for n in range(0, keep or 1, VECTORS_PER_LINE))
+        text = b"".join(f"{encode(VectorLine(batch, keep))}\n".encode() for batch in batches)
         disk.replace(self._vectors_path(ledger), text, sync=True)
 
     def write_waiting_turns(self, ledger: Ledger) -> None:
@@ -118,9 +146,6 @@ class SessionWriter:
         """Write the waiting turns after one has fired. Ignore a failure: the log tells that it has fired."""
         with suppress(OSError):
             self.write_waiting_turns(ledger)
-
-    def has_vectors(self, ledger: Ledger) -> bool:
-        return self._vectors_path(ledger).exists()
 
     def write_all(self, ledger: Ledger) -> None:
         """Write all files of an imported session. `session.json` comes last and makes it visible."""

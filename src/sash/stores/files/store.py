@@ -6,7 +6,7 @@
     sessions/{session}/turns/{turn}.json  a continuation and its messages
     sessions/{session}/turns/imported.ndjson  messages that were imported without turns
     sessions/{session}/logs/{turn}.log    its steps, one JSON object per line: the journal
-    sessions/{session}/vectors.json       vectors of evicted messages, if there is an embedder
+    sessions/{session}/vectors.ndjson     vectors of evicted messages, if there is an embedder, by write
     artifacts/{artifact}                  large results
     owners/{hash of the owner}.json       the notes of an owner, for all sessions
     index/meta.json                       the versions of this layout and of the indexes for searches

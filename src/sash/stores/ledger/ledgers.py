@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from heapq import nlargest
+from itertools import islice
 
 from sash.memory.asked_words import AskedWord
 from sash.memory.recall_ranking import Place, Spot, WordHits, choose_candidates
@@ -427,8 +428,11 @@ class Ledgers:
     ) -> None:
         self._ledger(owner, session_id).add_vectors(vectors, keep, replace_all)
 
-    def vectors(self, owner: str, session_id: str) -> list[Vector]:
-        return list(self._ledger(owner, session_id).vectors.values())
+    def vectors(
+        self, owner: str, session_id: str, *, model: str | None = None, limit: int | None = None
+    ) -> list[Vector]:
+        newest_first = reversed(self._ledger(owner, session_id).vectors.values())
+        return list(islice((v for v in newest_first if model in (None, v.model)), limit))[::-1]
 
     def turn_stats(self, owner: str | None, since: datetime) -> list[tuple[datetime, Stats]]:
         turns = (

@@ -364,8 +364,18 @@ class Ledger:
         return StoredMessage(self.session.id, position, message, message.id in self.in_window, turn)
 
     def add_vectors(self, vectors: Sequence[Vector], keep: int, replace_all: bool) -> None:
-        merged = ({} if replace_all else self.vectors) | {vector.position: vector for vector in vectors}
-        self.vectors = {position: merged[position] for position in sorted(merged)[-keep:]}
+        if replace_all:
+            self.vectors = {}
+        last = next(reversed(self.vectors), 0)
+        self.vectors |= {vector.position: vector for vector in sorted(vectors, key=lambda v: v.position)}
+        if any(vector.position <= last for vector in vectors):
+            self.vectors = dict(sorted(self.vectors.items()))
+        self.drop_vectors(list(islice(self.vectors, max(0, len(self.vectors) - keep))))
+
+    def drop_vectors(self, positions: Iterable[int]) -> None:
+        """Drop the vectors at some positions."""
+        for position in positions:
+            self.vectors.pop(position, None)
 
     def find_words(self, words: Sequence[AskedWord]) -> WordHits[int]:
         """Find the evicted messages with some words."""

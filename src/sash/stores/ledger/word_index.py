@@ -17,7 +17,7 @@ class WordIndex:
     def __init__(self) -> None:
         self._by_key: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
         self._known: set[str] = set()
-        self._by_part: defaultdict[str, list[str]] = defaultdict(list)
+        self._by_part: defaultdict[str, dict[str, None]] = defaultdict(dict)
 
     def add(self, position: int, text: str) -> None:
         """Add the text of a message. Positions must come in ascending order."""
@@ -33,6 +33,11 @@ class WordIndex:
             at = self._find_slice(word[:_KEY_LENGTH], position).start
             self._by_key[word[:_KEY_LENGTH]].insert(at, (position, word))
         self._add_known(new)
+        for word in self._known.intersection(list_known_words(old)):
+            if not self.find(word):
+                self._known.remove(word)
+                for part in list_parts(word):
+                    del self._by_part[part][word]
 
     def find(self, form: str) -> set[int]:
         """Return the positions of messages that have a word. "boil*" is the beginning of a word."""
@@ -42,7 +47,7 @@ class WordIndex:
         keys = [key for key in self._by_key if key.startswith(first)] if is_short else [first]
         items = (item for key in keys for item in self._by_key.get(key, ()))
         if form.endswith("*"):
-            return {at for at, word in items if word.startswith(wanted)}
+            return {at for at, word in items if wanted and word.startswith(wanted)}
         return {at for at, word in items if word == wanted}
 
     def find_similar(self, word: str) -> list[str]:
@@ -55,7 +60,7 @@ class WordIndex:
             if word not in self._known:
                 self._known.add(word)
                 for part in list_parts(word):
-                    self._by_part[part].append(word)
+                    self._by_part[part][word] = None
 
     def _find_slice(self, key: str, position: int) -> slice:
         """Return the slice of a group that holds the words of a message, given the message's position.

@@ -33,7 +33,7 @@ T = TypeVar("T")
 Job = Callable[[sqlite3.Connection], T]
 Synchronous = Literal["FULL", "NORMAL"]
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 # The owner of reads that concern all owners.
 ALL_OWNERS = ""
 MAX_JOBS_PER_COMMIT = 256

@@ -4,7 +4,7 @@ import json
 import sqlite3
 from collections.abc import Collection
 
-from sash.memory.similar_words import MAX_COMPARED, choose_similar, list_parts
+from sash.memory.similar_words import MAX_COMPARED, list_parts
 from sash.stores.sqlite.queries import SQL
 
 
@@ -18,11 +18,18 @@ def add_words(db: sqlite3.Connection, session: int, words: Collection[str]) -> N
         db.executemany(SQL["add_word_part"], rows)
 
 
-def find_similar(db: sqlite3.Connection, session: int | None, owner: str, word: str) -> list[str]:
-    """Return the words of a session, or of all sessions of an owner, that are written like a word."""
+def drop_words(db: sqlite3.Connection, session: int, words: Collection[str]) -> None:
+    """Remove words of a session."""
+    db.executemany(
+        SQL["drop_word_part"], [(session, part, word) for word in words for part in list_parts(word)]
+    )
+
+
+def find_candidates(db: sqlite3.Connection, session: int | None, owner: str, word: str) -> list[str]:
+    """Return the words that share the most parts with one: of a session, or of all sessions of an owner."""
     parts = list_parts(word)
     if not parts:
         return []
     where = {"session": session, "owner": owner, "parts": json.dumps(parts), "limit": MAX_COMPARED}
     name = "words_with_parts" if session is not None else "owner_words_with_parts"
-    return choose_similar(word, [other for (other,) in db.execute(SQL[name], where)])
+    return [other for (other,) in db.execute(SQL[name], where)]

@@ -9,15 +9,13 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Json, Strict
 
-from sash.memory.similar_words import list_known_words
 from sash.memory.window import Reason
 from sash.ports.store import FIRST_MESSAGES, Artifact, StoredMessage, Vector
 from sash.ports.turns import Cut, Evicted
 from sash.stores.rules import message_rules, record_errors
 from sash.stores.sqlite.columns import Text, read_columns
 from sash.stores.sqlite.damaged_rows import read_sound
-from sash.stores.sqlite.full_text_index import make_index_text
-from sash.stores.sqlite.known_words import add_words
+from sash.stores.sqlite.full_text_index import make_index_text, replace_known_words
 from sash.stores.sqlite.queries import SQL
 from sash.stores.sqlite.session_rows import find_key, touch_session, write_digest
 from sash.values import window_stats
@@ -191,12 +189,16 @@ def find_answer(db: sqlite3.Connection, continuation_id: str) -> StoredAnswer | 
 
 
 def replace_answer(
-    db: sqlite3.Connection, stored: StoredAnswer, continuation_id: str, answer: MessageEntry
+    db: sqlite3.Connection,
+    stored: StoredAnswer,
+    continuation_id: str,
+    old: MessageEntry,
+    answer: MessageEntry,
 ) -> None:
     """Replace the last message of a turn, and delete its vector, which no longer fits."""
     amended = {"row": stored.row, "body": encode(answer), "index_text": make_index_text(answer.text)}
     db.execute(SQL["amend_message"], amended)
-    add_words(db, stored.session, list_known_words(answer.text))
+    replace_known_words(db, stored.session, stored.row, old.text, answer.text)
     where = {"session": stored.session, "position": stored.position, "id": continuation_id}
     db.execute(SQL["drop_vector"], where)
 
@@ -266,9 +268,10 @@ def add_vectors(
     db.execute(SQL["drop_vectors"], {"session": key, "keep": keep})
 
 
-def list_vectors(db: sqlite3.Connection, key: int) -> list[Vector]:
-    rows = db.execute(SQL["vectors"], {"session": key})
-    return read_sound(lambda row: Vector(*read_columns(_VectorColumns, row)), rows)
+def list_vectors(db: sqlite3.Connection, key: int, model: str | None, limit: int | None) -> list[Vector]:
+    where = {"session": key, "model": model, "limit": -1 if limit is None else limit}
+    newest_first = db.execute(SQL["vectors"], where)
+    return read_sound(lambda row: Vector(*read_columns(_VectorColumns, row)), newest_first)[::-1]
 
 
 def insert_artifact(db: sqlite3.Connection, key: int, artifact: Artifact) -> None:

@@ -1,7 +1,9 @@
 """The store on SQLite: the default. It needs no setup, and several processes may open the same file."""
 
+import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -417,7 +419,11 @@ class SqliteStore:
                 await self.database.write_in_slices(full_text_index.index_messages)
             return found
 
-        return await self._search(search)
+        try:
+            async with asyncio.timeout(word_search.MAX_RECALL_S):
+                return await self._search(search)
+        except TimeoutError as error:
+            word_search.raise_too_long(word_search.MAX_RECALL_S, error)
 
     async def read_places(
         self, owner: str, session_id: str, positions: Collection[int], *, with_window: bool = False
@@ -450,8 +456,12 @@ class SqliteStore:
 
         await self._write(job)
 
-    async def vectors(self, owner: str, session_id: str) -> list[Vector]:
-        return await self._read_session(owner, session_id, messages.list_vectors)
+    async def vectors(
+        self, owner: str, session_id: str, *, model: str | None = None, limit: int | None = None
+    ) -> list[Vector]:
+        return await self._read_session(
+            owner, session_id, lambda db, key: messages.list_vectors(db, key, model, limit)
+        )
 
     async def turn_stats(self, owner: str | None, since: datetime) -> list[tuple[datetime, Stats]]:
         def job(db: sqlite3.Connection) -> list[tuple[datetime, Stats]]:
@@ -521,7 +531,8 @@ class SqliteStore:
     def _clean_up(self, db: sqlite3.Connection) -> None:
         """Note the dead workers: they hold a lease, but no other process has the file open.
 
-        Delete the sessions that a dead process has imported or deleted in part.
+        Delete the sessions that a dead process has imported or deleted in part. Check the full-text index:
+        recall does not do that each time.
         """
         self._dead_workers = continuations.list_workers(db)
         hidden = hidden_sessions.list_hidden(db)
@@ -530,3 +541,5 @@ class SqliteStore:
             for _ in hidden_sessions.delete_hidden(db, hidden, is_indexed=True):
                 pass
             db.execute("COMMIT")
+        with suppress(sqlite3.Error):  # a search reports and repairs what cannot be read
+            full_text_index.check_index(db)

@@ -141,10 +141,10 @@ def amend(
     stored = messages.find_answer(db, continuation_id)
     answer = None if stored is None else decode(MessageEntry, stored.body)
     change = turn_rules.amend(session, continuation, turn, answer, text, token_count, now)
-    assert stored is not None  # the rule raises for a turn without an answer
+    assert stored is not None and answer is not None  # the rule raises for a turn without an answer
     ending = Ending.of(change.continuation)
     db.execute(SQL["amend_continuation"], {"id": continuation_id, "ending": ending and encode(ending)})
-    messages.replace_answer(db, stored, continuation_id, change.answer)
+    messages.replace_answer(db, stored, continuation_id, answer, change.answer)
     continuations.insert_steps(db, key, continuation_id, change.steps)
     sessions.touch_session(db, key, change.session)
     return change.continuation

@@ -5,57 +5,69 @@ import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import cache
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from pydantic import Json
 
 from sash.errors import InvalidInput, StoreUnavailable
 from sash.memory.asked_words import AskedWord, list_words_among
 from sash.memory.recall_ranking import Place, Spot, WordHits, choose_candidates
-from sash.memory.similar_words import add_similar, choose_similar
+from sash.memory.similar_words import add_similar, choose_similar, list_known_words
 from sash.memory.words import ends_with_question_mark, split_index_words
 from sash.stores.sqlite.columns import read_columns
 from sash.stores.sqlite.damaged_rows import read_sound
-from sash.stores.sqlite.full_text_index import check_index
-from sash.stores.sqlite.known_words import find_similar
+from sash.stores.sqlite.full_text_index import check_indexed_row, quote_search, read_text
+from sash.stores.sqlite.known_words import find_candidates
 from sash.stores.sqlite.queries import SQL
 from sash.values.bounds import Natural
 
 MAX_SEARCH_S = 5.0
+# A turn waits for what it recalls.
+MAX_RECALL_S = 2.0
 # SQLite's virtual machine executes this many instructions between two checks of the time.
-STEPS_PER_CHECK = 1000
+STEPS_PER_CHECK = 10_000
 # No message has a row with so high a number.
 _NO_ROW = 2**63 - 1
 
 
 def find_words(db: sqlite3.Connection, owner: str, key: int, words: Sequence[AskedWord]) -> WordHits[int]:
-    """Find the evicted messages with some words. Messages that the index lacks are read."""
-    check_index(db)
+    """Find the evicted messages with some words. Messages that the index lacks are read.
+
+    Raise `InvalidInput` if this takes too long.
+    """
+    check_indexed_row(db)
     window = _find_window(db, key)
-    unindexed = {row: set(split_index_words(text)) for row, text in _read_unindexed(db, key)}
+    texts = dict(_read_unindexed(db, key))
+    unindexed = {row: set(split_index_words(text)) for row, text in texts.items()}
     kept_at = {"session": key, "positions": json.dumps(sorted(window.kept))}
     kept = {row for (row,) in db.execute(SQL["rows_at"], kept_at)} if window.kept else set()
 
     def list_rows(forms: Collection[str]) -> set[int]:
-        where = {"words": _quote_search(key, forms), "until": window.first_row}
+        where = {"words": quote_search(key, forms), "until": window.first_row}
         return {row for (row,) in db.execute(SQL["rows_with_words"], where)} - kept if forms else set()
 
+    @cache
+    def list_unindexed_words() -> set[str]:
+        return {word for text in texts.values() for word in list_known_words(text)}
+
     def list_similar(word: str) -> set[int]:
-        similar = {*find_similar(db, key, owner, word)}
-        similar.update(choose_similar(word, set().union(*unindexed.values())))
+        known = list_unindexed_words().union(find_candidates(db, key, owner, word))
+        similar = {*choose_similar(word, known)}
         return list_rows(similar) | {row for row, said in unindexed.items() if not similar.isdisjoint(said)}
 
-    lists = [list_rows(word.forms) for word in words]
-    for row, said in unindexed.items():
-        for n in list_words_among(said, words):
-            lists[n].add(row)
-    guessed = add_similar(lists, words, list_similar)
-    hits = choose_candidates(lists, window.first_position - 1 - len(window.kept), guessed)
-    found = _find_places(db, owner, hits.found)
+    with _stop_long_search(db, MAX_RECALL_S):
+        lists = [list_rows(word.forms) for word in words]
+        for row, said in unindexed.items():
+            for n in list_words_among(said, words):
+                lists[n].add(row)
+        guessed = add_similar(lists, words, list_similar)
+        hits = choose_candidates(lists, window.first_position - 1 - len(window.kept), guessed)
+        found = _find_places(db, owner, hits.found)
     words_at = {spot.position: hits.found[row] for row, spot, _ in found}
     places = {spot.position: place for _, spot, place in found}
-    return WordHits(hits.weights, words_at, hits.message_count, guessed, places)
+    return WordHits(hits.weights, words_at, hits.message_count, places)
 
 
 def search_words(
@@ -71,35 +83,42 @@ def search_words(
 
     def list_rows(forms: Collection[str]) -> set[int]:
         name = "owner_rows_with_words" if key is None else "rows_with_words"
-        where = {"words": _quote_search(key, forms), "owner": owner, "until": _NO_ROW}
+        where = {"words": quote_search(key, forms), "owner": owner, "until": _NO_ROW}
         return {row for (row,) in db.execute(SQL[name], where)} if forms else set()
 
-    with _stop_long_search(db):
+    def list_similar(word: str) -> set[int]:
+        return list_rows(choose_similar(word, find_candidates(db, key, owner, word)))
+
+    with _stop_long_search(db, MAX_SEARCH_S):
         lists = [list_rows(word.forms) for word in words]
-        guessed = add_similar(lists, words, lambda word: list_rows(find_similar(db, key, owner, word)))
+        guessed = add_similar(lists, words, list_similar)
         [total] = db.execute(
             SQL["count_owner_messages"], {"owner": owner, "session_id": session_id}
         ).fetchone()
         hits = choose_candidates(lists, total, guessed, count)
         found = _find_places(db, owner, hits.found)
     words_at = {spot: hits.found[row] for row, spot, _ in found}
-    return WordHits(hits.weights, words_at, total, guessed, {spot: place for _, spot, place in found})
+    return WordHits(hits.weights, words_at, total, {spot: place for _, spot, place in found})
 
 
 @contextmanager
-def _stop_long_search(db: sqlite3.Connection) -> Iterator[None]:
-    until = monotonic() + MAX_SEARCH_S
+def _stop_long_search(db: sqlite3.Connection, max_s: float) -> Iterator[None]:
+    until = monotonic() + max_s
     db.set_progress_handler(lambda: monotonic() >= until, STEPS_PER_CHECK)
     try:
         yield
     except sqlite3.OperationalError as error:
         if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_INTERRUPT:
             raise
-        raise InvalidInput(
-            f"the search took longer than {MAX_SEARCH_S:.0f} seconds: search for fewer or rarer words"
-        ) from error
+        raise_too_long(max_s, error)
     finally:
         db.set_progress_handler(None, 0)
+
+
+def raise_too_long(max_s: float, cause: Exception) -> NoReturn:
+    raise InvalidInput(
+        f"the search took longer than {max_s:.0f} seconds: search for fewer or rarer words"
+    ) from cause
 
 
 def read_places(
@@ -141,11 +160,11 @@ def _find_window(db: sqlite3.Connection, key: int) -> _Window:
 def _read_unindexed(db: sqlite3.Connection, key: int) -> Iterator[tuple[int, str]]:
     """Yield the evicted messages that the full-text index lacks, newest first."""
     [last_indexed] = db.execute(SQL["indexed"]).fetchone()
-    for row, role, text in db.execute(SQL["evicted_messages"], {"session": key}):
+    for row, role, text, body in db.execute(SQL["evicted_messages"], {"session": key}):
         if row <= last_indexed:
             return
         if role != "tool":
-            yield row, text or ""
+            yield row, read_text(text, body)
 
 
 def _read_place(row: Sequence[Any]) -> Place:
@@ -156,15 +175,3 @@ def _read_place(row: Sequence[Any]) -> Place:
         return Place(int(position), str(role), str(speaker), at, int(length), is_question)
     except (TypeError, ValueError, OverflowError) as error:
         raise StoreUnavailable("a stored row is damaged, `sash doctor` names it") from error
-
-
-def _quote_search(key: int | None, forms: Collection[str]) -> str:
-    """Return a full-text query for the forms of a word in a session, or in all sessions."""
-    any_of = " OR ".join(map(_quote_form, forms))
-    return f'place : "{"" if key is None else key}said" AND text : ({any_of})'
-
-
-def _quote_form(form: str) -> str:
-    """Return a full-text query for a form of a word: "boil*" is the beginning of a word."""
-    word = form.rstrip("*").replace('"', "")
-    return f'"{word}" *' if form.endswith("*") else f'"{word}"'

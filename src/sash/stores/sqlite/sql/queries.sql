@@ -446,8 +446,8 @@ WHERE row > (SELECT row FROM indexed) AND row <= ?;
 UPDATE indexed SET row = ?;
 
 -- name: evicted_messages
--- Newest first. The reader stops at the first message that the index contains.
-SELECT m.row, iif(json_valid(m.body), json_extract(m.body, '$.role'), NULL), t.text
+-- Newest first. The reader stops at the first message that the index contains. The last column is as in `texts_to_index`.
+SELECT m.row, iif(json_valid(m.body), json_extract(m.body, '$.role'), NULL), t.text, iif(instr(m.body, '\u0000'), m.body, NULL)
 FROM cuts AS c CROSS JOIN messages AS m ON m.session = c.session AND m.position < c.window_from
     CROSS JOIN messages_as_text AS t ON t.row = m.row
 WHERE c.session = :session AND NOT EXISTS (SELECT 1 FROM json_each(iif(json_valid(c.kept), c.kept, '[]')) WHERE value = m.position)
@@ -462,7 +462,9 @@ UPDATE indexed SET row = min(row, ifnull((SELECT max(row) FROM messages), 0));
 INSERT INTO said (said, rank) VALUES ('merge', ?);
 
 -- name: texts_to_index
-SELECT m.row, m.session, t.place LIKE '% said', m.index_text IS NOT NULL, t.text FROM messages AS m CROSS JOIN messages_as_text AS t ON t.row = m.row
+-- The whole message, too, if its text may have a NUL, where SQLite ends it.
+SELECT m.row, m.session, t.place LIKE '% said', m.index_text IS NOT NULL, t.text, iif(instr(m.body, '\u0000'), m.body, NULL)
+FROM messages AS m CROSS JOIN messages_as_text AS t ON t.row = m.row
 WHERE m.row > (SELECT row FROM indexed) AND m.row <= ?;
 
 -- name: set_index_text
@@ -475,6 +477,16 @@ WHERE NOT EXISTS (SELECT 1 FROM word_parts WHERE session = :session AND part = j
 
 -- name: add_word_part
 INSERT OR IGNORE INTO word_parts (session, part, word) VALUES (?, ?, ?);
+
+-- name: has_known_words
+-- True if the index has a message.
+SELECT 1 FROM indexed WHERE row >= ?;
+
+-- name: has_words
+SELECT 1 FROM said WHERE said MATCH ? LIMIT 1;
+
+-- name: drop_word_part
+DELETE FROM word_parts WHERE session = ? AND part = ? AND word = ?;
 
 -- name: words_with_parts
 -- The words with the most of some parts.
@@ -522,17 +534,27 @@ FROM json_each(:positions) AS j CROSS JOIN messages AS m ON m.session = :session
     CROSS JOIN cuts AS c ON c.session = m.session
 ORDER BY m.position;
 
+-- name: body
+-- A text ends for SQLite at a NUL, so another sign stands for it. An indexed message with a NUL has an `index_text`.
+iif(m.index_text IS NULL AND m.row <= (SELECT row FROM indexed), m.body, replace(m.body, '\u0000', '\u0001'));
+
 -- name: said_columns
 -- Of a message `m`: who said it, when, and its text.
 m.position, json_extract(m.body, '$.role') AS role, json_extract(m.body, '$.name') AS name,
 json_extract(m.body, '$.timestamp') AS timestamp, CASE json_type(m.body, '$.content')
     WHEN 'array' THEN (SELECT group_concat(CASE type WHEN 'object' THEN json_extract(value, '$.text') END, ' ')
-        FROM json_each(m.body, '$.content'))
-    ELSE json_extract(m.body, '$.content') END AS text;
+        FROM json_each({body}, '$.content'))
+    ELSE json_extract({body}, '$.content') END AS text;
+
+-- name: blanks
+-- The signs that Python removes from the end of a text.
+char(9, 10, 11, 12, 13, 28, 29, 30, 31, 32, 133, 160, 5760, 8192, 8193, 8194, 8195, 8196, 8197, 8198, 8199, 8200, 8201, 8202,
+    8232, 8233, 8239, 8287, 12288);
 
 -- name: place_columns
--- Who, when, how long, and whether it is a question.
-position, role, ifnull(name, role), timestamp, length(text), substr(text, -20);
+-- Who, when, how long, and the last sign, which makes it a question.
+position, role, ifnull(name, role), timestamp, length(text),
+iif(substr(text, -1) BETWEEN '!' AND '~', substr(text, -1), substr(rtrim(text, {blanks}), -1));
 
 -- name: places
 -- What was said, without the results of tools. MATERIALIZED: SQLite would compute each column again where it is used.
@@ -624,7 +646,8 @@ DELETE FROM vectors WHERE session = :session AND position <= (SELECT position FR
     WHERE session = :session ORDER BY position DESC LIMIT 1 OFFSET :keep);
 
 -- name: vectors
-SELECT position, model, data FROM vectors WHERE session = :session ORDER BY position;
+SELECT position, model, data FROM vectors WHERE session = :session AND (:model IS NULL OR model = :model)
+ORDER BY position DESC LIMIT :limit;
 
 -- name: insert_artifact
 INSERT INTO artifacts (id, session, owner, ref, data) VALUES (:id, :session, :owner, :ref, :data);
