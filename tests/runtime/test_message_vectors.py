@@ -1,8 +1,11 @@
 """Vectors of evicted messages, from a server with OpenAI's wire format."""
 
+import asyncio
+
 import pytest
 
 from sash.engine import message_vectors
+from sash.errors import ModelError, ModelUnreachable
 from sash.memory.packed_vectors import pack_vector
 from sash.models.openai.embedder import OpenAIEmbedder
 from sash.ports.store import Vector
@@ -154,3 +157,68 @@ async def test_an_eviction_reads_the_newest_vectors_only(wire, run, monkeypatch)
     vectors = await vectors_of(runtime, session)
     assert [vector.position for vector in vectors] == list(range(1, len(vectors) + 1))
     assert counts and max(counts) <= 4
+
+
+class Own:
+    """An embedder that refuses some texts, and waits for `gate` before it embeds others."""
+
+    name = "own"
+
+    def __init__(self):
+        self.sent, self.gate, self.waits = [], asyncio.Event(), asyncio.Event()
+        self.is_down = False
+
+    async def close(self): ...
+
+    async def embed(self, texts):
+        if self.is_down:
+            raise ModelUnreachable("down")
+        self.sent += texts
+        if any("refused" in text for text in texts):
+            raise ModelError("input is too large")
+        if any("secret" in text for text in texts):
+            self.waits.set()
+            await self.gate.wait()
+        return [[1.0, float("nan") if "broken" in text else 0.1] for text in texts]
+
+
+async def test_a_message_that_the_embedder_refuses_stops_no_other(run):
+    embedder = Own()
+    runtime = await run("ok", embedder=embedder)
+    session = await runtime.start_session(window=SMALL)
+    await fill(runtime, session, "this is refused", "this is broken", turns=12)
+    vectors = await vectors_of(runtime, session)
+    empty = {vector.position for vector in vectors if not vector.data}
+    assert empty == {1, 3}
+    assert len(vectors) > 15
+    sent = len(embedder.sent)
+    await fill(runtime, session, turns=4)
+    await runtime.wait_for_background()
+    assert not any("refused" in text or "broken" in text for text in embedder.sent[sent:])
+
+
+async def test_an_embedder_that_is_down_marks_no_message(run):
+    embedder = Own()
+    embedder.is_down = True
+    runtime = await run("ok", embedder=embedder)
+    session = await runtime.start_session(window=SMALL)
+    await fill(runtime, session, turns=8)
+    assert await vectors_of(runtime, session) == []
+    embedder.is_down = False
+    await fill(runtime, session, turns=4)
+    assert all(vector.data for vector in await vectors_of(runtime, session))
+
+
+async def test_an_answer_that_is_amended_while_it_is_embedded_gets_no_vector_of_its_old_text(run):
+    embedder = Own()
+    runtime = await run("ok", embedder=embedder)
+    session = await runtime.start_session(window=SMALL)
+    recorded = await runtime.record_turn(session.id, "hello", "the secret diagnosis")
+    await fill(runtime, session, turns=6)
+    await asyncio.wait_for(embedder.waits.wait(), WAIT_S)
+    await runtime.amend_turn(recorded.id, "nothing to see")
+    embedder.gate.set()
+    assert 2 not in {vector.position for vector in await vectors_of(runtime, session)}
+    await fill(runtime, session, turns=4)
+    assert 2 in {vector.position for vector in await vectors_of(runtime, session)}
+    assert "nothing to see" in embedder.sent

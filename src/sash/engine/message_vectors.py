@@ -15,6 +15,8 @@ MAX_VECTORS = 20_000
 # So many messages are embedded by one request, and so many are read at a time.
 BATCH, PAGE = 64, 500
 MAX_CHARS = 4000
+# A text that every embedder accepts.
+HARMLESS = "ok"
 
 
 class MessageVectors:
@@ -47,12 +49,15 @@ class MessageVectors:
         Return False, and store nothing, if the new vectors have not the length of the known ones.
         """
         is_anew = not known
+        known_lengths = {len(vector.data) for vector in known} - {0}
         async for messages in self._read_batches(session, known, oldest):
             vectors = await self._embed(session, messages)
             if not vectors:
                 break
-            if known and len(vectors[0].data) != len(known[-1].data):
+            lengths = {len(vector.data) for vector in vectors} - {0}
+            if known_lengths and not lengths <= known_lengths:
                 return False
+            vectors = await self._drop_amended(session, messages, vectors)
             await self._store.add_vectors(
                 session.owner, session.id, vectors, keep=MAX_VECTORS, replace_all=is_anew
             )
@@ -71,30 +76,58 @@ class MessageVectors:
         page_length = PAGE
         while page_length == PAGE:
             page = await self._store.messages(session.owner, session.id, after=after, limit=PAGE)
-            found = [m for m in page if _has_meaning(m) and m.position not in has_vector]
+            found = [m for m in page if _needs_vector(m) and m.position not in has_vector]
             for n in range(0, len(found), BATCH):
                 yield found[n : n + BATCH]
             page_length = len(page)
             after = page[-1].position if page else after
 
+    async def _drop_amended(
+        self, session: Session, messages: Sequence[StoredMessage], vectors: Sequence[Vector]
+    ) -> list[Vector]:
+        """Return the vectors of those messages whose text has not changed while it was embedded."""
+        positions = [stored.position for stored in messages]
+        now = await self._store.messages_at(session.owner, session.id, positions)
+        texts = {stored.position: stored.message.text for stored in now}
+        same = {each.position for each in messages if texts.get(each.position) == each.message.text}
+        return [vector for vector in vectors if vector.position in same]
+
     async def _embed(self, session: Session, messages: Sequence[StoredMessage]) -> list[Vector]:
-        """Return the vectors of messages, or none if the money of the day does not suffice."""
+        """Return the vectors of messages, or none if the owner's daily cost limit does not allow it.
+
+        A message that the embedder refuses has an empty vector, so that it is not sent again.
+        """
         texts = [stored.message.text[:MAX_CHARS] for stored in messages]
         usd = self._spending.price_embedding(self._embedder.name, texts)
         limit = find_limits(session, self._operator).budgets.max_cost_per_day_usd
         async with self._spending.reserve(session.owner, usd, limit) as is_allowed:
             if not is_allowed:
                 return []
-            made = await self._embedder.embed(texts)
+            made = await self._embed_texts(texts)
             if usd:
                 await self._store.spend(session.owner, usd)
         return [
-            Vector(stored.position, self._embedder.name, pack_vector(vector))
-            for stored, vector in zip(messages, made, strict=True)
+            Vector(stored.position, self._embedder.name, data)
+            for stored, data in zip(messages, made, strict=True)
         ]
 
+    async def _embed_texts(self, texts: Sequence[str]) -> list[bytes]:
+        """Return the vectors of texts; an empty one for a text that the embedder refuses.
 
-def _has_meaning(stored: StoredMessage) -> bool:
+        Raise the embedder's error if it also refuses a harmless text.
+        """
+        try:
+            made = await self._embedder.embed(texts)
+            return [pack_vector(vector) for _, vector in zip(texts, made, strict=True)]
+        except Exception:
+            await self._embedder.embed([HARMLESS])
+        if len(texts) == 1:
+            return [b""]
+        half = len(texts) // 2
+        return [*await self._embed_texts(texts[:half]), *await self._embed_texts(texts[half:])]
+
+
+def _needs_vector(stored: StoredMessage) -> bool:
     """Return True for evicted messages of people and of the agent, and False for results of tools."""
     message = stored.message
     return not stored.in_window and message.role in SPOKEN_ROLES and bool(message.text.strip())
