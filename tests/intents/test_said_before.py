@@ -61,10 +61,12 @@ async def test_a_model_is_asked_what_the_transcript_does_not_tell():
             assert await copied.say(text) == MODEL
 
 
-async def test_the_first_sentence_is_that_of_the_transcript_and_not_of_the_window():
+async def test_the_first_sentence_is_that_of_the_transcript_however_long_it_is():
     async with in_demo_house() as house:
         speaker = await start(house)
-        await speaker.say(FIRST, *(f"the neighbour has {n} hens" for n in range(3, 40)))
+        for text in (FIRST, *(f"the neighbour has {n} hens" for n in range(3, 220))):
+            await house.runtime.record_turn(speaker.session.id, text, "I see.")
+        assert "219 hens" in await speaker.say("What was the last thing I said?")
         assert FIRST in await speaker.say("What was the first thing I said?")
 
 
@@ -171,3 +173,12 @@ async def test_a_topic_within_a_german_question_is_found():
         await speaker.say("Das Cello ist verstimmt", "Die Nachbarin hat Hühner", language="de")
         answer = await speaker.say("Was habe ich über das Cello gesagt?", language="de")
         assert "verstimmt" in answer and "Hühner" not in answer
+
+
+async def test_what_was_said_in_other_words_is_not_denied():
+    async with in_demo_house() as house:
+        speaker = await start(house)
+        await speaker.say("The plumber Pavlik repaired the tap")
+        assert "Pavlik" in await speaker.say("Did I say that the plumber came?")
+        assert "you did not" in await speaker.say("Did I mention a violin?")
+        assert "Pavlik" in await speaker.say("Did I say that Pavlik repaired the tap?")

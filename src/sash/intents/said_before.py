@@ -58,7 +58,7 @@ async def answer_about_conversation(situation: Situation) -> Reply | None:
     """Return the reply to a question about what the user said before; None for any other sentence."""
     sentence = situation.sentence
     asked = next((match for match in sentence.find("self") if match.value in ASKED), None)
-    if asked is None or sentence.find("self")[0].value not in ASKED:
+    if asked is None or sentence.find("self")[0].value not in ASKED or _denies(sentence, asked):
         return None
     times = (clause.time for clause in situation.reader.read_clauses(sentence))
     # "Eerste" in "wat vroeg ik je als eerste" is no day of a month.
@@ -72,9 +72,8 @@ async def answer_about_conversation(situation: Situation) -> Reply | None:
         has_hidden = situation.utterance.session.memory.reset_at is not None
         return Reply(situation.writer.say("self.nothing_said"), is_guess=has_hidden)
     if asked.value == "did_i_ask":
-        return _confirm(
-            situation, asked, await _add_found(situation, said, search.exact + search.similar, span)
-        )
+        found = await _add_found(situation, (), search.exact + search.similar[:MAX_LISTED], span)
+        return _confirm(situation, asked, said, found)
     if asked.value == "added":
         return _list(situation, [one for one in said if _adds(situation.reader, one)], span)
     if asked.value in _WITH_TOPIC and (topic := _find_topic(situation, asked, time)):
@@ -151,6 +150,12 @@ def _find_start(reader: SentenceReader, sentence: Sentence) -> tuple[int | None,
     if first and sentence.words[first - 1] in reader.lexicon.articles:
         starts.discard("do")  # "My heating shows F28" names a thing.
     return first, starts
+
+
+def _denies(sentence: Sentence, asked: Match) -> bool:
+    """Return whether a sentence tells what was not said: "yo no dije"."""
+    is_denied = any(match.end == asked.start for match in sentence.find("not"))
+    return asked.value == "did_i_ask" and is_denied
 
 
 def _is_plan(sentence: Sentence, time: TimeWords) -> bool:
@@ -231,10 +236,10 @@ def _choose_telling(reader: SentenceReader, said: Sequence[Said], *, is_talk: bo
     best = min(ranks.values(), default=_TOLD)
     limit = best if is_talk else max(best, _ORDERED)
     chosen = [one for one in said if ranks[one.id] <= limit and not _asks_back(reader, one)]
-    by_text = {one.text: one for one in chosen}
-    newest = sorted(by_text.values(), key=lambda one: one.at, reverse=True)
-    kept = sorted(newest, key=lambda one: ranks[one.id])
-    return [*reversed(kept[MAX_LISTED:]), *sorted(kept[:MAX_LISTED], key=lambda one: one.at)]
+    newest = list({one.text: one for one in reversed(chosen)}.values())
+    telling = sorted(newest, key=lambda one: ranks[one.id])
+    listed = {one.id for one in telling[:MAX_LISTED]}
+    return [*telling[MAX_LISTED:], *(one for one in reversed(newest) if one.id in listed)]
 
 
 def _rank(reader: SentenceReader, said: Said) -> int:
@@ -296,19 +301,26 @@ async def _find_fact(situation: Situation, topic: frozenset[str]) -> str | None:
     return None
 
 
-def _confirm(situation: Situation, asked: Match, said: Sequence[Said]) -> Reply:
-    """Say whether the user asked for something, such as "to turn on the coffee machine"."""
+def _confirm(situation: Situation, asked: Match, said: Sequence[Said], found: Sequence[Said]) -> Reply:
+    """Say whether the user asked for something, such as "to turn on the coffee machine".
+
+    `found` has some of the words of the question.
+    """
     reader, sentence = situation.reader, situation.sentence
     text = sentence.cut(asked.end, len(sentence.tokens))
     wanted = find_concepts(reader.read(text), prefers_acts=True)
     if not wanted:
         return _tell_one(situation, said[-1:], "memory.said_last")
-    for one in reversed(said):
+    for one in (*reversed(said), *reversed(found)):
         is_told = has_all(find_concepts(reader.read(one.text), prefers_acts=True), wanted)
         if is_told and not _asks_back(reader, one):
             return _tell_one(situation, [one], "memory.did_ask")
     # What the user told may be a fact of another conversation. A command is not.
     is_command = any(concept.startswith("do.") for concept in wanted)
+    told = next((one for one in reversed(found) if _may_answer(reader, one)), None)
+    if not is_command and told is not None:
+        text = tell_said(situation, told, "memory.you_said_similar")
+        return Reply(text, citations=cite_said([told]), is_guess=True)
     # Older ones may have said it in other words.
     is_guess = not is_command or len(said) >= MAX_SAID
     return Reply(situation.writer.say("memory.did_not_ask"), is_guess=is_guess)
