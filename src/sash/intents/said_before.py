@@ -18,6 +18,8 @@ from sash.values.citations import MAX_CITATIONS, TurnCitation, shorten
 
 MAX_SAID = 200
 MAX_LISTED = 10
+# So much of a message is read and quoted.
+MAX_CHARS = 600
 # A sentence with fewer known words may be in another language.
 MIN_KNOWN = 0.3
 ASKED = frozenset(
@@ -36,7 +38,7 @@ _NO_STATEMENTS = frozenset({"ask", "do", "item", "later", "self", "talk", "refer
 _PLANS = frozenset({"plans", "free", "add"})
 _COMMANDS = frozenset({"do", "item", "later"})
 # The sentences that tell most of a conversation come first.
-_TOLD, _ASKED, _ORDERED, _EMPTY = range(4)
+_TOLD, _ASKED, _ORDERED, _EMPTY, _ASKS_BACK = range(5)
 _DAY_S = 86_400
 
 
@@ -194,7 +196,13 @@ async def _make_said(situation: Situation, found: Iterable[SaidMessage]) -> list
     acts = {turn.id for turn in turns if turn.response and turn.response.actions}
     zone = situation.now.tzinfo
     return [
-        Said(each.text, each.at.astimezone(zone), each.id, each.continuation_id in acts, each.is_local)
+        Said(
+            each.text[:MAX_CHARS],
+            each.at.astimezone(zone),
+            each.id,
+            each.continuation_id in acts,
+            each.is_local,
+        )
         for each in found
         if each.continuation_id not in fired
     ]
@@ -235,7 +243,7 @@ def _choose_telling(reader: SentenceReader, said: Sequence[Said], *, is_talk: bo
     ranks = {one.id: _rank(reader, one) for one in said}
     best = min(ranks.values(), default=_TOLD)
     limit = best if is_talk else max(best, _ORDERED)
-    chosen = [one for one in said if ranks[one.id] <= limit and not _asks_back(reader, one)]
+    chosen = [one for one in said if ranks[one.id] <= limit and ranks[one.id] != _ASKS_BACK]
     newest = list({one.text: one for one in reversed(chosen)}.values())
     telling = sorted(newest, key=lambda one: ranks[one.id])
     listed = {one.id for one in telling[:MAX_LISTED]}
@@ -247,6 +255,8 @@ def _rank(reader: SentenceReader, said: Said) -> int:
     if is_memory_request(said.text):
         return _TOLD
     sentence = reader.read(said.text)
+    if any(match.value in ASKED for match in sentence.find("self")):
+        return _ASKS_BACK
     _, starts = _find_start(reader, sentence)
     if sentence.covers("talk") or "self" in starts:
         return _EMPTY
