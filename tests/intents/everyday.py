@@ -13,7 +13,7 @@ from sash.intents.home_words import HomeWords
 from sash.intents.sentence.reader import SentenceReader
 from sash.intents.situation import Situation
 from sash.intents.words.lexicon import load_lexicon
-from sash.ports.intents import LocalCallResult, NoDialogue, Utterance
+from sash.ports.intents import LocalCallResult, NoDialogue, SaidMessage, Utterance
 from sash.testing import FakeClock
 from sash.values.action_explanation import ActionExplanation
 from sash.values.continuations import (
@@ -47,6 +47,16 @@ class Earlier(NoDialogue):
 
     async def list_between(self, start: datetime, end: datetime, limit: int) -> list[Continuation]:
         return [turn for turn in self._turns if start <= turn.created_at < end][:limit]
+
+    async def list_said(self, limit: int) -> list[SaidMessage]:
+        return [
+            SaidMessage(turn.id, turn.request.message, turn.created_at, turn.id)
+            for turn in self._turns[-limit:]
+        ]
+
+    async def list_said_between(self, start: datetime | None, end: datetime) -> list[SaidMessage]:
+        said = await self.list_said(len(self._turns))
+        return [each for each in said if (start is None or start <= each.at) and each.at <= end]
 
     async def explain_action(self, entity_id: str | None = None) -> ActionExplanation | None:
         return self._explanations.get(entity_id)

@@ -186,3 +186,51 @@ async def test_a_recalled_turn_is_cited_with_its_date(tmp_path):
         exported = (await served.client.get(f"/v1/sessions/{session_id}/export")).json()
         moved = await served.client.post("/v1/sessions/import", json=exported | {"signature": ""})
         assert moved.status_code == 201, moved.text
+
+
+CELLO = "I bought a cello for Mira, which has a crack near the bridge, and paid 1450 euros"
+CROWN = "The dentist told me that I need a crown beside the cello lesson, for 780 euros"
+OTHERS = [f"We have {n} hens in the garden" for n in range(3, 23)]
+COST = "How much did the cello cost?"
+
+
+@pytest.mark.parametrize(
+    ("answer", "cited"),
+    [
+        ("It cost 1,450 euros.", [CELLO]),
+        ("The cello cost 1450 euros.", [CELLO]),
+        ("The crown costs 780 euros, and the cello 1,450 euros.", [CELLO, CROWN]),
+        ("The cello did not cost anything that I know of.", []),
+    ],
+)
+async def test_only_the_recalled_turns_that_an_answer_uses_are_cited(tmp_path, answer, cited):
+    async with serving(tmp_path, *["ok"] * (2 + len(OTHERS)), answer) as served:
+        session_id = await served.start(window={"max_turns": 2})
+        for message in (CELLO, CROWN, *OTHERS):
+            await served.wait(await served.send(session_id, message))
+        shown = await served.wait(await served.send(session_id, COST))
+        texts = [citation["text"].partition(" / ")[0] for citation in shown["response"]["citations"]]
+        assert sorted(texts) == sorted(cited)
+
+
+async def test_a_recalled_turn_is_cited_for_what_stands_behind_its_first_words(tmp_path):
+    story = (
+        "The cello came with a long story, " + "which I shall not repeat, " * 10 + "and its number is K4471"
+    )
+    async with serving(tmp_path, *["ok"] * (1 + len(OTHERS)), "It is K4471.") as served:
+        session_id = await served.start(window={"max_turns": 2})
+        for message in (story, *OTHERS):
+            await served.wait(await served.send(session_id, message))
+        shown = await served.wait(await served.send(session_id, "What was the number of the cello?"))
+        [cited] = shown["response"]["citations"]
+        assert cited["text"].startswith("The cello came")
+
+
+async def test_only_the_turns_that_an_answer_uses_are_cited_after_a_call_of_recall(tmp_path):
+    recall = calling("recall", query="cello")
+    async with serving(tmp_path, "ok", "ok", "ok", "ok", recall, "It cost 1,450 euros.") as served:
+        session_id = await served.start(window={"max_turns": 2})
+        for message in (CELLO, CROWN, "one", "two"):
+            await served.wait(await served.send(session_id, message))
+        shown = await served.wait(await served.send(session_id, "Look for it please"))
+        assert [citation["text"] for citation in shown["response"]["citations"]] == [CELLO]

@@ -2,13 +2,13 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 from sash.home.index import HomeIndex
-from sash.memory.words import extract_stems, split_words
+from sash.memory.words import extract_keywords, extract_stems, split_words, stem
 from sash.ports.home import State
 from sash.values.citations import (
     Citation,
@@ -20,8 +20,13 @@ from sash.values.citations import (
 )
 
 MAX_ANSWER_CHARS = 8000
-# An answer uses a log entry if it has this many words of it, and a recalled turn with one word.
-MIN_LOG_WORDS = 2
+# An answer uses a log entry if it has this many words of it. The words that a question lacks tell whether it
+# uses a recalled turn: so many of them, or as many as there are.
+MIN_LOG_WORDS = MIN_TURN_WORDS = 2
+# The other recalled turns have a smaller part of these words than the turn that has most of them.
+MIN_PART_OF_BEST = 0.5
+_THOUSANDS = re.compile(r"(?<=\d)[.,'\u2019\u00a0\u202f](?=\d{3}(?!\d))")
+_HEADER = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d\]")
 _SENTENCE_END = re.compile(r"[.!?;](?=\s)|\n")
 
 Result = dict[str, Any]
@@ -57,8 +62,8 @@ def parse_result(content: str) -> Result:
 def find_used(citations: Iterable[Citation], answer: str) -> list[Citation]:
     """Return the sources that an answer mentions.
 
-    It mentions an entity by its id, or by all words of its name in one sentence. It mentions a log entry or a
-    recalled turn by some words of it.
+    It mentions an entity by its id, or by all words of its name in one sentence. It mentions a log entry by
+    some words of it. Turns are kept: see `find_used_turns`.
     """
     answer = answer[:MAX_ANSWER_CHARS]
     sentences = [frozenset(split_words(sentence)) for sentence in _SENTENCE_END.split(answer)]
@@ -71,10 +76,61 @@ def find_used(citations: Iterable[Citation], answer: str) -> list[Citation]:
                 return entity_id in answer or any(_has_words(sentence, parts) for sentence in sentences)
             case LogCitation(text=text):
                 return _count_shared(text, words) >= MIN_LOG_WORDS
-            case TurnCitation(text=text):
-                return _count_shared(text, words) > 0
+            case TurnCitation():
+                return True
 
     return list(filter(is_used, citations))
+
+
+def find_used_turns(texts: Mapping[TurnCitation, str], answer: str, asked: str) -> list[TurnCitation]:
+    """Return the recalled turns that an answer uses. `texts` has all that was said in each of them.
+
+    The words of the question are in most of them, and often in the answer. So only other words count: names,
+    numbers and what else the answer has from a turn.
+    """
+    known = _list_stems(asked)
+    told = {word for word in _list_telling(answer[:MAX_ANSWER_CHARS]) if not _begins(word, known)}
+    shared: dict[TurnCitation, int] = {}
+    for turn, text in texts.items():
+        said = _list_stems(text)
+        shared[turn] = sum(_begins(word, said) for word in told)
+    best = max(shared.values(), default=0)
+    needed = max(1, min(MIN_TURN_WORDS, best), MIN_PART_OF_BEST * best)
+    return [turn for turn, count in shared.items() if count >= needed]
+
+
+def read_recalled(tool: str, content: str) -> dict[TurnCitation, str]:
+    """Return what was said in each turn that the tool `recall` has found. Empty for other tools."""
+    turns = parse_result(content).get("turns", ()) if tool == "recall" else ()
+    return {_cite_turn(turn): " ".join(message["text"] for message in turn["said"]) for turn in turns}
+
+
+def split_recalled(said: str, turns: Sequence[TurnCitation]) -> dict[TurnCitation, str]:
+    """Return what was said in each recalled turn. `said` has all of them in the order of the conversation.
+
+    The text of a citation is only the beginning of its turn.
+    """
+    text = " ".join(_HEADER.sub(" ", said).split())
+    starts = {turn: max(0, text.find(turn.text.partition(" / ")[0].rstrip("…"))) for turn in turns}
+    ends = [*sorted(starts.values()), len(text)]
+    return {
+        turn: text[at : next((end for end in ends if end > at), len(text))] for turn, at in starts.items()
+    }
+
+
+def _list_telling(text: str) -> frozenset[str]:
+    """Return the words with a topic and all numbers of a text, without the signs between thousands."""
+    plain = _THOUSANDS.sub("", text)
+    return frozenset({*extract_keywords(plain), *(word for word in split_words(plain) if not word.isalpha())})
+
+
+def _list_stems(text: str) -> tuple[str, ...]:
+    return tuple({stem(word) for word in _list_telling(text)})
+
+
+def _begins(word: str, stems: tuple[str, ...]) -> bool:
+    """Return whether a word begins with one of the stems. A number has to be the same."""
+    return word.startswith(stems) if word.isalpha() else word in stems
 
 
 def _has_words(sentence: frozenset[str], parts: list[str]) -> bool:
@@ -124,8 +180,11 @@ def _read_incidents(result: Result) -> Iterator[Citation]:
 
 
 def _read_recalled(result: Result) -> Iterator[Citation]:
-    for turn in result["turns"]:
-        yield TurnCitation(datetime.fromisoformat(turn["date"]), shorten(turn["said"][0]["text"]))
+    yield from map(_cite_turn, result["turns"])
+
+
+def _cite_turn(turn: Result) -> TurnCitation:
+    return TurnCitation(datetime.fromisoformat(turn["date"]), shorten(turn["said"][0]["text"]))
 
 
 _READERS: dict[str, Callable[[Result], Iterator[Citation]]] = {

@@ -67,9 +67,12 @@ async def answer_about_sash(situation: Situation) -> Reply | None:
     if meaning == "source":
         return Reply(_describe_source(situation, turns[-1] if turns else None))
     if meaning == "repeat":
-        return _repeat(situation, turns[-1] if turns else None)
+        return await _repeat(situation, turns[-1] if turns else None)
     if meaning in ("heard", "which_model"):
         heard = next((turn for turn in reversed(turns) if turn.request.fired is None), None)
+        if heard is None and meaning == "heard" and (said := await situation.utterance.dialogue.list_said(1)):
+            # The turns of a copied session are not copied.
+            return Reply(situation.writer.say("self.heard", sentence=quote(said[0].text)))
         return Reply(_describe_turn(situation, meaning, heard))
     if meaning == "allowed" and not any(match.kind == "refer" for match in situation.sentence.matches):
         return Reply(_describe_permission(situation))
@@ -278,9 +281,11 @@ def _describe_actions(situation: Situation, actions: Sequence[Action]) -> str:
     return situation.writer.say(f"self.{key}")
 
 
-def _repeat(situation: Situation, turn: Continuation | None) -> Reply:
+async def _repeat(situation: Situation, turn: Continuation | None) -> Reply:
     """Say the last answer again, for a user who did not hear it."""
     answer = turn.response.final_message if turn is not None and turn.response else ""
+    if turn is None:
+        answer = await situation.utterance.dialogue.find_last_answer()
     return Reply(answer or situation.writer.say("self.nothing_answered"))
 
 

@@ -56,6 +56,11 @@ async def answer_calendar_question(situation: Situation) -> Reply | None:
     calendars = [entity for entity in situation.index.entities.values() if entity.domain == "calendar"]
     if own >= _WASTE and (noted := await _find_noted(situation)):
         return Reply(writer.say("memory.quoted", fact=quote(noted)))
+    words = next(
+        (c.time for c in situation.reader.read_clauses(sentence) if not c.time.is_empty), TimeWords()
+    )
+    if words.day in _PAST or words.role == "ago":
+        return None
     if not calendars:
         key = "calendar.no_pickup" if own >= _WASTE else "calendar.none"
         return Reply(writer.say(key), is_guess=not _asks(sentence))
@@ -63,11 +68,6 @@ async def answer_calendar_question(situation: Situation) -> Reply | None:
         match.kind == "item" and match.value == "add" and match.start == 0 for match in sentence.matches
     ):
         return Reply(writer.say("calendar.cannot_add"), is_guess=True)
-    words = next(
-        (c.time for c in situation.reader.read_clauses(sentence) if not c.time.is_empty), TimeWords()
-    )
-    if words.day in _PAST:
-        return None
     try:
         if not is_named and words.is_empty:
             return None

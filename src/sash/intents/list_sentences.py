@@ -91,7 +91,7 @@ class _Reader:
             return None
         mention = self._find_mention()
         verb = self.find_verb(mention)
-        if verb is None:
+        if verb is None or (mention is None and self._asks_what_was_done(verb)):
             return None
         before, after = self._find_region(mention)
         taken = {*verb.places, *range(before, after)}
@@ -150,6 +150,11 @@ class _Reader:
         is_on = any(match.tag == "do.on" for match in self._sentence.matches)
         is_bare = self._sentence.covers("item") == "ask" and not self._find_mention()
         return is_on and is_bare and not self._follows_list_talk()
+
+    def _asks_what_was_done(self, verb: Match) -> bool:
+        """Return whether a sentence asks what the user did: "what did I buy?". A list does not tell this."""
+        asks = any(m.tag == "ask.what" and m.start < verb.start for m in self._sentence.matches)
+        return verb.value == "complete" and asks
 
     def _is_request(self, match: Match) -> bool:
         """Return whether "list" is the verb of a question about things of the home: "list the lights"."""

@@ -16,12 +16,14 @@ from sash.intents.concepts import (
 )
 from sash.intents.question_detection import is_question
 from sash.intents.quotes import quote
-from sash.intents.said_before import Said, find_said, is_statement, list_said
+from sash.intents.said_before import cite_said, find_said, is_statement, list_said, recall_said, tell_said
 from sash.intents.sentence.clause import Word
 from sash.intents.sentence.reader import SentenceReader
 from sash.intents.sentence.sentence import Sentence
 from sash.intents.situation import PlannedCall, Reply, Situation
 from sash.intents.statements import REMEMBER_TOOL, tells_lasting
+from sash.memory.recall_lexicon import choose_language
+from sash.memory.words import split_words
 
 MAX_FACTS = 10
 MAX_ANSWERS = 3
@@ -56,15 +58,24 @@ async def answer_memory_question(situation: Situation) -> Reply | None:
         return _tell_name(situation, facts)
     if found := _find_facts(situation.reader, facts, wanted):
         return Reply(" ".join(_tell(situation, fact) for fact in found))
-    if is_of_home:
-        return None
+    return None if is_of_home else await _answer_from_talk(situation, wanted)
+
+
+async def _answer_from_talk(situation: Situation, wanted: frozenset[str]) -> Reply | None:
+    """Return what the user said as the answer, or that it was not said; None for other questions."""
     said = await list_said(situation)
     if len(wanted) > 1 and (match := find_said(situation.reader, said, wanted)):
-        return Reply(_tell_said(situation, match))
+        # Names and unknown words are the same in all languages.
+        is_guess = _is_in_other_language(situation)
+        return Reply(tell_said(situation, match), citations=cite_said([match]), is_guess=is_guess)
     others = wanted - {LIKE, CALLED}
     if CALLED in wanted and any(is_known_to_home(each, situation.words) for each in others):
         return None
-    if not (is_personal or CODE in wanted):
+    is_personal = bool(wanted & {LIKE, CALLED})
+    is_asked_of_user = is_personal or CODE in wanted
+    if recalled := await recall_said(situation, looks_back=not is_asked_of_user):
+        return recalled
+    if not is_asked_of_user:
         return None
     is_guess = situation.utterance.has_model or not is_personal
     return Reply(situation.writer.say("memory.unknown"), is_guess=is_guess)
@@ -272,7 +283,7 @@ def _tell_name(situation: Situation, facts: Sequence[str]) -> Reply:
     return Reply(situation.writer.say("memory.unknown_name"), is_guess=True)
 
 
-def _tell_said(situation: Situation, said: Said) -> str:
-    return situation.writer.say(
-        "memory.you_said", when=situation.writer.moment(said.at, situation.now), sentence=quote(said.text)
-    )
+def _is_in_other_language(situation: Situation) -> bool:
+    """Return whether the small words of a sentence belong to another language than that of the reader."""
+    language = situation.reader.lexicon.language
+    return choose_language(split_words(situation.sentence.text), language) != language

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+from sash.memory.recall_question import RecallQuestion
 from sash.ports.model import Answer
 from sash.ports.tools import DENIED_BY_USER, HELD_BACK
 from sash.values.action_explanation import ActionExplanation
@@ -45,6 +46,33 @@ class LocalCallResult:
         return value if isinstance(value, dict) else {}
 
 
+@dataclass(frozen=True, slots=True)
+class SaidMessage:
+    """A message of the user in the transcript of a session.
+
+    A message of a copied session has no `continuation_id`. `is_local` is True if no model answered it.
+    """
+
+    id: str
+    text: str
+    at: datetime
+    continuation_id: str | None = None
+    is_local: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SaidSearch:
+    """What a question asks for, and the messages of the user that have its words.
+
+    `exact` have all words with which the question tells its topic, oldest first. `similar` have at least half
+    of its words, best first.
+    """
+
+    question: RecallQuestion
+    exact: tuple[SaidMessage, ...] = ()
+    similar: tuple[SaidMessage, ...] = ()
+
+
 class Dialogue(Protocol):
     """The earlier turns of a session, without the present one. They are read when they are needed."""
 
@@ -59,6 +87,24 @@ class Dialogue(Protocol):
 
     async def list_between(self, start: datetime, end: datetime, limit: int) -> list[Continuation]:
         """Return the first completed turns of a stretch of time, oldest first."""
+
+    async def list_said(self, limit: int) -> list[SaidMessage]:
+        """Return the newest messages of the user in the transcript, oldest of them first.
+
+        The transcript also has what was said in the session that this one is a copy of.
+        """
+
+    async def list_said_between(self, start: datetime | None, end: datetime) -> list[SaidMessage]:
+        """Return what the user said in a time, oldest first. Of a long time, only parts of it are read.
+
+        The first message is among them. With no `start`, the time begins with the transcript.
+        """
+
+    async def search_said(self, question: str, language: str, now: datetime) -> SaidSearch:
+        """Find the messages of the user that have the words of a question."""
+
+    async def find_last_answer(self) -> str:
+        """Return the last answer in the transcript; empty without one."""
 
     async def explain_action(self, entity_id: str | None = None) -> ActionExplanation | None:
         """Explain the newest action of the session, or the owner's newest action on one entity."""
@@ -81,6 +127,18 @@ class NoDialogue:
 
     async def list_between(self, start: datetime, end: datetime, limit: int) -> list[Continuation]:
         return []
+
+    async def list_said(self, limit: int) -> list[SaidMessage]:
+        return []
+
+    async def list_said_between(self, start: datetime | None, end: datetime) -> list[SaidMessage]:
+        return []
+
+    async def search_said(self, question: str, language: str, now: datetime) -> SaidSearch:
+        return SaidSearch(RecallQuestion(()))
+
+    async def find_last_answer(self) -> str:
+        return ""
 
     async def explain_action(self, entity_id: str | None = None) -> ActionExplanation | None:
         return None

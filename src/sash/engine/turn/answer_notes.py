@@ -1,10 +1,20 @@
 """The sources of an answer and the next steps after it, found by code in the steps of the turn."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from sash.engine.redaction import redact
 from sash.engine.turn.progress import Progress
-from sash.home.answer_sources import Result, cite_result, cite_state, find_used, parse_result
+from sash.home.answer_sources import (
+    Result,
+    cite_result,
+    cite_state,
+    find_used,
+    find_used_turns,
+    parse_result,
+    read_recalled,
+    split_recalled,
+)
 from sash.home.follow_ups import suggest_follow_ups
 from sash.home.index import HomeIndex
 from sash.ports.model import Answer
@@ -37,7 +47,13 @@ def write_notes(
         if message["role"] == "tool"
     ]
     read = [*answer.citations, *(c for name, content in results for c in cite_result(name, content))]
-    chosen = _choose([_add_time(citation, index) for citation in read], answer, progress)
+    looked_up = {
+        turn: text for name, content in results for turn, text in read_recalled(name, content).items()
+    }
+    recalled = split_recalled(progress.recalled or "", progress.recalled_turns)
+    shown = find_used_turns(recalled, answer.content, asked)
+    unused = looked_up.keys() - set(find_used_turns(looked_up, answer.content, asked))
+    chosen = [*shown, *_choose([_add_time(each, index) for each in read], answer, unused)][:MAX_CITATIONS]
     parsed: list[tuple[str, Result]] = [(name, parse_result(content)) for name, content in results]
     denied = {action.call_id for action in progress.actions if action.outcome == "denied"}
     denials = [
@@ -48,18 +64,19 @@ def write_notes(
     return AnswerNotes(tuple(map(_redact, chosen)), tuple(map(redact, follow_ups)))
 
 
-def _choose(read: list[Citation], answer: Answer, progress: Progress) -> list[Citation]:
+def _choose(read: list[Citation], answer: Answer, unused: Collection[Citation]) -> list[Citation]:
     """Return the sources that the answer mentions, or else the last few that were read.
+
+    `unused` are turns that were looked up, and that the answer does not use.
 
     If many entities were read, as by a search, none of them is a source of an answer that mentions none.
     """
     latest = {_key(citation): citation for citation in read}
-    recalled = find_used(progress.recalled_turns, answer.content)
     found = list(latest.values())
-    used = find_used(found, answer.content)
+    used = [citation for citation in find_used(found, answer.content) if citation not in unused]
     if sum(isinstance(citation, EntityCitation) for citation in found) > MAX_UNMENTIONED:
         found = [citation for citation in found if not isinstance(citation, EntityCitation)]
-    return [*recalled, *(used or found[-MAX_UNMENTIONED:])][:MAX_CITATIONS]
+    return used or found[-MAX_UNMENTIONED:]
 
 
 def _key(citation: Citation) -> object:

@@ -4,6 +4,8 @@ from datetime import datetime
 
 from sash.engine.notes import Notes
 from sash.engine.past_actions import explain_newest
+from sash.engine.turn.said_messages import SaidMessages
+from sash.ports.intents import SaidMessage, SaidSearch
 from sash.ports.store import Store
 from sash.values.action_explanation import ActionExplanation
 from sash.values.continuations import Continuation, Status
@@ -24,6 +26,7 @@ class SessionDialogue:
         self._turn = turn
         self._session = session
         self._notes = notes
+        self._said = SaidMessages(store, turn.owner, turn.session_id, session.memory.reset_at)
         self._recent: list[Continuation] | None = None
 
     async def list_recent(self, limit: int) -> list[Continuation]:
@@ -44,6 +47,22 @@ class SessionDialogue:
         """Return the first completed turns of a stretch of time, oldest first."""
         turns = await self._read(MAX_TURNS)
         return [turn for turn in reversed(turns) if start <= turn.created_at < end][:limit]
+
+    async def list_said(self, limit: int) -> list[SaidMessage]:
+        """Return the newest messages of the user in the transcript, oldest of them first."""
+        return await self._said.list_newest(limit)
+
+    async def list_said_between(self, start: datetime | None, end: datetime) -> list[SaidMessage]:
+        """Return what the user said in a time, oldest first. Of a long time, only parts of it are read."""
+        return await self._said.list_between(start, end)
+
+    async def search_said(self, question: str, language: str, now: datetime) -> SaidSearch:
+        """Find the messages of the user that have the words of a question."""
+        return await self._said.search(question, language, now)
+
+    async def find_last_answer(self) -> str:
+        """Return the last answer in the transcript; empty without one."""
+        return await self._said.find_last_answer()
 
     async def explain_action(self, entity_id: str | None = None) -> ActionExplanation | None:
         """Explain the newest action of the session, or the owner's newest action on one entity."""

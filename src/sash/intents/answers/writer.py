@@ -15,6 +15,8 @@ from sash.ports.home import NO_STATE, UNKNOWN, Area, Entity
 from sash.values.state_words import choose_state_words
 
 MAX_DECIMALS = 2
+# A date that is nearer is said without its year.
+DAYS_OF_YEAR = 300
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86_400
 
 
@@ -133,7 +135,7 @@ class AnswerWriter:
         return str(self._forms["day_and_clock"]).format(day=self.day(moment, now), clock=self.clock(moment))
 
     def day(self, moment: datetime, now: datetime) -> str:
-        """Return a day: "today", "yesterday", "on Monday", "on 5 January"."""
+        """Return a day: "today", "yesterday", "on Monday", "on 5 January". Others have a year."""
         days = (moment.date() - now.date()).days
         near = {
             -2: "day_before_yesterday",
@@ -146,8 +148,10 @@ class AnswerWriter:
             return str(self._forms[near[days]])
         if -7 < days < 7:
             return str(self._forms["on_weekday"]).format(weekday=self._forms["weekdays"][moment.weekday()])
-        return str(self._forms["on_date"]).format(
-            day=self._day_of_month(moment), month=self._forms["months"][moment.month - 1]
+        # The months of a year ago would be taken for the last ones.
+        form = "on_date" if abs(days) < DAYS_OF_YEAR else "on_date_of_year"
+        return str(self._forms[form]).format(
+            day=self._day_of_month(moment), month=self._forms["months"][moment.month - 1], year=moment.year
         )
 
     def month(self, moment: datetime) -> str:
