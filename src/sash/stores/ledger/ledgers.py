@@ -9,7 +9,7 @@ from itertools import islice
 
 from sash.memory.asked_words import AskedWord
 from sash.memory.recall_ranking import Place, Spot, WordHits, choose_candidates
-from sash.memory.similar_words import add_similar
+from sash.memory.similar_words import add_similar, choose_similar
 from sash.ports.store import Artifact, Bundle, Page, StoredMessage, StoredStep, SweepCounts, Vector
 from sash.ports.turns import (
     CANCELLED,
@@ -398,8 +398,8 @@ class Ledgers:
             return {Spot(id_, at) for id_, ledger in searched.items() for at in ledger.list_with_forms(forms)}
 
         def find_similar(word: str) -> set[Spot]:
-            found = ((id_, ledger.list_with_similar(word)) for id_, ledger in searched.items())
-            return {Spot(id_, at) for id_, positions in found for at in positions}
+            known = {other for ledger in searched.values() for other in ledger.find_candidates(word)}
+            return find(choose_similar(word, known))
 
         lists = [find(word.forms) for word in words]
         guessed = add_similar(lists, words, find_similar)

@@ -12,7 +12,7 @@ from itertools import islice
 
 from sash.memory.asked_words import AskedWord
 from sash.memory.recall_ranking import SPOKEN_ROLES, Place, WordHits, choose_candidates, make_place
-from sash.memory.similar_words import add_similar
+from sash.memory.similar_words import add_similar, choose_similar
 from sash.ports.store import FIRST_MESSAGES, StoredMessage, StoredStep, Vector
 from sash.ports.turns import (
     BegunTurn,
@@ -380,9 +380,12 @@ class Ledger:
     def find_words(self, words: Sequence[AskedWord]) -> WordHits[int]:
         """Find the evicted messages with some words."""
         lists = [{*filter(self._is_evicted, self.list_with_forms(word.forms))} for word in words]
-        guessed = add_similar(
-            lists, words, lambda word: [*filter(self._is_evicted, self.list_with_similar(word))]
-        )
+
+        def find_similar(word: str) -> set[int]:
+            similar = choose_similar(word, self.find_candidates(word))
+            return {*filter(self._is_evicted, self.list_with_forms(similar))}
+
+        guessed = add_similar(lists, words, find_similar)
         hits = choose_candidates(lists, len(self.transcript) - len(self.in_window), guessed)
         return hits.at_places({at: place for at in hits.found if (place := self.find_place(at))})
 
@@ -391,9 +394,9 @@ class Ledger:
         index = self._words.update(self.transcript)
         return {at for form in forms for at in index.find(form)}
 
-    def list_with_similar(self, word: str) -> set[int]:
-        """Return the positions of the messages with a word that is written like another one."""
-        return self.list_with_forms(self._words.update(self.transcript).find_similar(word))
+    def find_candidates(self, word: str) -> list[str]:
+        """Return the words of the transcript that share the most parts with one."""
+        return self._words.update(self.transcript).find_candidates(word)
 
     def read_places(self, positions: Collection[int], *, with_window: bool) -> list[Place]:
         """Return the places of those messages at some positions that were said."""

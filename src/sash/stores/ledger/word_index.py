@@ -4,7 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from operator import itemgetter
 
-from sash.memory.similar_words import MAX_COMPARED, choose_similar, list_known_words, list_parts
+from sash.memory.similar_words import MAX_COMPARED, list_known_words, list_parts
 from sash.memory.words import normalize, split_index_words
 
 # Words are grouped by their first letters. This is the number of letters.
@@ -50,10 +50,10 @@ class WordIndex:
             return {at for at, word in items if wanted and word.startswith(wanted)}
         return {at for at, word in items if word == wanted}
 
-    def find_similar(self, word: str) -> list[str]:
-        """Return the words of the transcript that are written like another one."""
+    def find_candidates(self, word: str) -> list[str]:
+        """Return the words of the transcript that share the most parts with one."""
         shared = Counter(other for part in list_parts(word) for other in self._by_part.get(part, ()))
-        return choose_similar(word, [other for other, _ in shared.most_common(MAX_COMPARED)])
+        return [other for other, _ in shared.most_common(MAX_COMPARED)]
 
     def _add_known(self, text: str) -> None:
         for word in list_known_words(text):
