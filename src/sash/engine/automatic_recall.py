@@ -63,7 +63,7 @@ async def recall_for(
     time without a topic gets what was said then.
     """
     query = find_question(text, context.language)
-    question = await context.read(query)
+    question = context.read(query)
     if not is_asking(query, context.language):
         return RecallResult(question)
     if question.is_about_time and question.looks_back:

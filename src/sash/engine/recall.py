@@ -1,6 +1,5 @@
 """Recall: finds old messages of a conversation, and shows them word for word."""
 
-import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
@@ -9,7 +8,6 @@ from sash.engine.period_search import PeriodSearch
 from sash.engine.similar_messages import SimilarMessages, find_similar
 from sash.memory.asked_words import AskedWord
 from sash.memory.excerpt import cut_excerpt
-from sash.memory.recall_lexicon import are_lexicons_loaded, load_all_lexicons
 from sash.memory.recall_question import ANY_AGENT, ANY_USER, MAX_CHARS, RecallQuestion, read_question
 from sash.memory.recall_ranking import REACH, SPOKEN_ROLES, Place, WordHits, choose_best, rank_messages
 from sash.memory.words import ends_with_question_mark, split_words
@@ -47,10 +45,8 @@ class QuestionContext:
     asker: str = ANY_USER
     agent: str = ANY_AGENT
 
-    async def read(self, text: str) -> RecallQuestion:
-        """Return what a question asks for. The first call reads the words of all languages, in a thread."""
-        if not are_lexicons_loaded():
-            await asyncio.to_thread(load_all_lexicons)
+    def read(self, text: str) -> RecallQuestion:
+        """Return what a question asks for."""
         return read_question(
             text,
             names=self.names,
@@ -145,12 +141,12 @@ class OldMessages:
 
         If the question has a time and no message has its words, return what was said at that time.
         """
-        question = await context.read(text)
+        question = context.read(text)
         is_compared = by_meaning and not question.is_about_time
         similar = await self._find_similar(text) if is_compared else SimilarMessages()
         found = await self._find(question, similar)
         if (named := context.add_speakers(text, found.places.values())) is not None:
-            found = await self._find(await named.read(text), similar)
+            found = await self._find(named.read(text), similar)
         return found
 
     async def _find(self, question: RecallQuestion, similar: SimilarMessages) -> Found:

@@ -39,6 +39,7 @@ from sash.home.home_time_zone import HomeTimeZone
 from sash.home.live_home import LiveHome
 from sash.intents.memory_intents import MemoryIntents
 from sash.memory.digest import DIGEST_TOKENS, check_digest_tokens
+from sash.memory.recall_lexicon import load_all_lexicons
 from sash.memory.tokens import TokenCounter
 from sash.models.catalog import Catalog
 from sash.models.offline import OfflineModel
@@ -232,6 +233,7 @@ class Runtime(ReplyVerbs, ReportVerbs, NoteVerbs, WaitingVerbs):
             self._worker.open()
             await asyncio.to_thread(self._parts.counter.load)
             await asyncio.to_thread(self._parts.catalog.load)
+            await asyncio.to_thread(load_all_lexicons)
             self._parts.ids.continue_after(await self.store.last_id())
             if home is not None:
                 await home.open()

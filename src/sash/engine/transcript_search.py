@@ -61,7 +61,7 @@ class TranscriptSearch:
         not fit are skipped, and messages around the matches are found, too. A question finds these anyway,
         because an answer seldom repeats its words. Other queries find only messages with one of their words.
         """
-        question = await context.read(query)
+        question = context.read(query)
         asks = is_asking(query, context.language)
         wanted = _Wanted(
             limit + MAX_REPEATED_QUESTIONS,
@@ -89,7 +89,7 @@ class TranscriptSearch:
         named = context.add_speakers(query, (place for known in places.values() for place in known.values()))
         if named is None:
             return ranked
-        question = _complete(await named.read(query), query, uses_period=wanted.uses_period)
+        question = _complete(named.read(query), query, uses_period=wanted.uses_period)
         return (await self._rank_for(question, similar, wanted))[0]
 
     async def _find_similar(self, query: str) -> Mapping[Spot, float]:

@@ -27,7 +27,6 @@ from sash.intents.spoken_language import rank_languages, recognize_language
 from sash.intents.statements import FORGET_TOOL, REMEMBER_TOOL
 from sash.intents.words.lexicon import LANGUAGES, load_lexicon
 from sash.intents.words.tokens import split_tokens
-from sash.memory.recall_lexicon import load_all_lexicons
 from sash.ports.home import Layout
 from sash.ports.intents import Utterance, make_local_answer
 from sash.ports.model import Answer
@@ -344,7 +343,6 @@ def _build_reader(
 ) -> tuple[SentenceReader, HomeWords]:
     # Names are in the language of the home, or in English, whatever language is spoken.
     named = dict.fromkeys((language, _base(index.language) or "en", "en"))
-    load_all_lexicons()  # Those of recall tell the language of a question about the conversation.
     lexicons = [load_lexicon(name) for name in named if name in languages]
     words = HomeWords(index, lexicons)
     return SentenceReader(load_lexicon(language), words), words

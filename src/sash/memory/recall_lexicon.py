@@ -80,10 +80,6 @@ def load_all_lexicons() -> None:
         load_recall_lexicon(language)
 
 
-def are_lexicons_loaded() -> bool:
-    return load_recall_lexicon.cache_info().currsize == len(LANGUAGES)
-
-
 def choose_language(words: Sequence[str], default: str | None) -> str:
     """Return the language of a text by its stop words. Another one than the default has at least two."""
     tag = (default or "").lower().replace("_", "-").partition("-")[0]

@@ -47,7 +47,7 @@ class SaidMessages:
 
     async def search(self, question: str, language: str, now: datetime) -> SaidSearch:
         """Find the messages of the user with words of a question, as the tool `recall` finds words."""
-        asked = await QuestionContext(now, language).read(question)
+        asked = QuestionContext(now, language).read(question)
         hits = await self._store.search_words(
             self._owner, asked.words, session_id=self._session_id, count=MAX_CANDIDATES
         )
