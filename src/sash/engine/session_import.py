@@ -32,6 +32,7 @@ from sash.values.continuations import UNDER_WAY, Continuation, ContinuationReque
 from sash.values.faults import describe_faults
 from sash.values.messages import (
     LOCAL_TAG,
+    OFFLINE_TAG,
     RECORDED_TAG,
     RESERVED_TAGS,
     ConversationWindow,
@@ -209,7 +210,7 @@ def _clean_continuation(continuation: Continuation, rules: ImportRules) -> Conti
 def _correct_tags(message: MessageEntry) -> MessageEntry:
     """Return a message with the tags that Sash gives to its role, and no other reserved tags of a role."""
     built_in = built_in_tags(message.role, bool(message.tool_calls))
-    own = message.tags - (RESERVED_TAGS - LOCAL_TAG - RECORDED_TAG)
+    own = message.tags - (RESERVED_TAGS - LOCAL_TAG - OFFLINE_TAG - RECORDED_TAG)
     return replace(message, tags=own | built_in)
 
 

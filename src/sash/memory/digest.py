@@ -16,7 +16,7 @@ from sash.errors import InvalidLimit
 from sash.memory.identifiers import find_identifiers, iterate_identifiers
 from sash.memory.proper_names import find_names
 from sash.values.ids import is_ulid
-from sash.values.messages import LOCAL_TAG, MessageEntry
+from sash.values.messages import LOCAL_TAG, OFFLINE_TAG, MessageEntry
 from sash.values.validation import check_limit
 
 DIGEST_TOKENS = 2000
@@ -117,7 +117,7 @@ def _build_line(turn: Sequence[MessageEntry]) -> str:
 
 def _is_own_text(message: MessageEntry) -> bool:
     """Return whether Sash wrote a message without a model. It repeats the user, or tells old states."""
-    return message.role != "user" and message.tags >= LOCAL_TAG
+    return message.role != "user" and not message.tags.isdisjoint(LOCAL_TAG | OFFLINE_TAG)
 
 
 def _list_people(turn: Sequence[MessageEntry], shown: Sequence[str]) -> list[str]:

@@ -41,9 +41,13 @@ _ROLE_TAGS: dict[Any, frozenset[str]] = {
 _CALLING_TAGS = frozenset({"output", "tool_call"})
 _NO_TAGS: frozenset[str] = frozenset()
 LOCAL_TAG = frozenset({"local_intent"})
+# A turn that no local intent understood, and that the offline model answered.
+OFFLINE_TAG = frozenset({"offline_model"})
 RECORDED_TAG = frozenset({"recorded"})
 # Only Sash sets these tags.
-RESERVED_TAGS: frozenset[str] = _CALLING_TAGS.union(*_ROLE_TAGS.values(), LOCAL_TAG, RECORDED_TAG)
+RESERVED_TAGS: frozenset[str] = _CALLING_TAGS.union(
+    *_ROLE_TAGS.values(), LOCAL_TAG, OFFLINE_TAG, RECORDED_TAG
+)
 _CHECKED_TAGS = frozenset({_NO_TAGS, _CALLING_TAGS, *_ROLE_TAGS.values()})
 _LANGGRAPH_ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant"}
 

@@ -37,7 +37,7 @@ from sash.models.catalog import OFFLINE
 from sash.ports.turns import Cut, Evicted, Turn, TurnEnd
 from sash.values.citations import EntityCitation
 from sash.values.continuations import Continuation, ContinuationError, ContinuationResponse
-from sash.values.messages import LOCAL_TAG, MessageEntry, built_in_tags, turns
+from sash.values.messages import LOCAL_TAG, OFFLINE_TAG, MessageEntry, built_in_tags, turns
 from sash.values.sessions import Session
 from sash.values.stats import Stats, bucket
 from sash.values.steps import Failed, Finished, Interrupted, StepBody, bill_steps
@@ -185,8 +185,9 @@ class TurnRunner:
         reasoning = await run_long(turn.session.owner, len(answer.reasoning), redact, answer.reasoning)
         messages = [*progress.transcript(), {"role": "assistant", "content": text}]
         read = [source.entity_id for source in answer.citations if isinstance(source, EntityCitation)]
-        is_local = answer.local or (answered.bill is not None and answered.bill.model == OFFLINE)
-        tags = (LOCAL_TAG if is_local else frozenset()) | find_topics(messages, read)
+        is_offline = answered.bill is not None and answered.bill.model == OFFLINE
+        tags = LOCAL_TAG if answer.local else OFFLINE_TAG if is_offline else frozenset()
+        tags |= find_topics(messages, read)
         session, add = turn.session, partial(add_messages, parts, is_reset=progress.has_reset)
         change = await add(session, window, turn.continuation, messages, tags)
         steps = await self.journal.take_unwritten()

@@ -7,7 +7,7 @@ export const KEEPING_TAGS = ["pinned", "important", "ephemeral"];
 // The server accepts pins and facts up to this length.
 export const MAX_NOTE_CHARS = 400;
 // Only the server sets these tags. They say nothing to a person.
-const SERVER_TAGS = new Set(["system", "input", "output", "tool_call", "local_intent", "recorded"]);
+const SERVER_TAGS = new Set(["system", "input", "output", "tool_call", "local_intent", "offline_model", "recorded"]);
 
 /** Return messages as turns, in order: [{id, messages, tokens}]. A turn has the messages of one continuation. */
 export function groupTurns(messages) {
