@@ -101,7 +101,7 @@ def quote_search(key: int | None, forms: Collection[str]) -> str:
 
 def _quote_form(form: str) -> str:
     """Return a full-text query for a form of a word: "boil*" is the beginning of a word."""
-    word = re.sub(r'["\0]', "", form.rstrip("*"))
+    word = form.rstrip("*").replace('"', "").replace("\0", "")
     return f'"{word}" *' if form.endswith("*") else f'"{word}"'
 
 
