@@ -9,7 +9,15 @@ from sash.engine.similar_messages import SimilarMessages, find_similar
 from sash.memory.asked_words import AskedWord
 from sash.memory.excerpt import cut_excerpt
 from sash.memory.recall_question import ANY_AGENT, ANY_USER, MAX_CHARS, RecallQuestion, read_question
-from sash.memory.recall_ranking import REACH, SPOKEN_ROLES, Place, WordHits, choose_best, rank_messages
+from sash.memory.recall_ranking import (
+    REACH,
+    SPOKEN_ROLES,
+    Place,
+    WordHits,
+    choose_best,
+    list_around,
+    rank_messages,
+)
 from sash.memory.words import ends_with_question_mark, split_words
 from sash.ports.embedder import Embedder
 from sash.ports.store import Store, StoredMessage
@@ -158,8 +166,7 @@ class OldMessages:
         for position, score in similar.scores.items():
             if position in places:
                 own[position] = own.get(position, 0.0) + SIMILARITY_WEIGHT * score
-        around = {n for at in own for n in range(max(1, at - REACH), at + REACH + 1)}
-        places |= await self._read_places(around - places.keys())
+        places |= await self._read_places(list_around(own) - places.keys())
         ranked = rank_messages(own, places.values(), question.said_by, question.period)
         if not ranked and question.period is not None:
             return await self._find_period(question)

@@ -14,11 +14,11 @@ from sash.memory.recall_question import MAX_WORDS, RecallQuestion, is_asking
 from sash.memory.recall_ranking import (
     MAX_BEST,
     MAX_CANDIDATES,
-    REACH,
     Period,
     Place,
     Spot,
     choose_best,
+    list_around,
     rank_messages,
 )
 from sash.memory.words import split_index_words
@@ -144,8 +144,7 @@ class TranscriptSearch:
         places: dict[str, Mapping[int, Place]] = {}
         scores: list[tuple[Spot, float]] = []
         for session_id, own in best.items():
-            around = {n for at in own for n in range(max(1, at - REACH), at + REACH + 1)}
-            places[session_id] = await self._read_places(session_id, around)
+            places[session_id] = await self._read_places(session_id, {*own, *list_around(own)})
             ranked = rank_messages(own, places[session_id].values(), question.said_by, question.period)
             scores += [
                 (Spot(session_id, at), score)

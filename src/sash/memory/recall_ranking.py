@@ -18,6 +18,8 @@ MAX_CANDIDATES = 150
 MAX_BEST = 60
 # This number of positions before and after a message is read. Calls of tools stand between what is said.
 REACH = 4
+# Messages around one with less of the best score are not read.
+_MIN_SHARED_SCORE = 0.3
 # The roles of messages that are found again. Results of tools may be outdated.
 SPOKEN_ROLES = frozenset({"user", "assistant"})
 # A silence of so many seconds ends a stretch of conversation.
@@ -150,6 +152,12 @@ def choose_best(hits: WordHits[K], count: int = MAX_BEST) -> dict[K, float]:
     most = max(scores.values(), default=0.0)
     best = nlargest(count, scores.items(), key=lambda item: (item[1], item[0]))
     return {at: score / most for at, score in best} if most > 0 else {}
+
+
+def list_around(scores: Mapping[int, float]) -> set[int]:
+    """Return the positions of messages with good scores, and of those around them."""
+    good = [at for at, score in scores.items() if score >= _MIN_SHARED_SCORE]
+    return {n for at in good for n in range(max(1, at - REACH), at + REACH + 1)}
 
 
 def rank_messages(
