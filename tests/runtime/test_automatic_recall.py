@@ -126,6 +126,14 @@ async def test_a_question_about_a_person_is_answered_from_what_this_person_said(
     assert await world.ask("Is the porridge ready?") == "", "a question about the present of the house"
 
 
+async def test_a_question_about_a_thing_with_a_name_needs_less_than_one_about_the_house(start):
+    world = await start()
+    await world.tell("The plumber is called Penfold and charges an excess of 200 euros", turns=12)
+    await world.tell("The kettle has some limescale", turns=12)
+    assert "200 euros" in await world.ask("What excess do we have with Penfold?")
+    assert await world.ask("Is there limescale in the kettle?") == ""
+
+
 @pytest.mark.parametrize(
     ("said", "asked", "is_recalled"),
     [

@@ -14,6 +14,7 @@ from sash.engine.recall import (
     list_name_forms,
 )
 from sash.memory.asked_words import list_words_in
+from sash.memory.proper_names import find_names
 from sash.memory.recall_question import MAX_CHARS, RecallQuestion, find_question, is_asking
 from sash.memory.recall_ranking import weigh_word
 from sash.memory.words import split_words
@@ -23,16 +24,16 @@ from sash.values.steps import RecallReason
 MIN_SHARED_WORDS = 0.6
 MAX_SAME_READ = 20
 # The minimum evidence for a question, as a multiple of the weight of a word that only one message has. The
-# home or the model can answer a question about the present, so it needs more. They know less about a person:
-# if the question names one, and the old place is about this person, it needs less again.
-NEEDED_PAST, NEEDED_OF_PERSON, NEEDED = 0.6, 0.7, 2.0
+# home or the model can answer a question about the present, so it needs more. They know less about a person
+# or a thing with a name: if the question names one, and the old place is about it, it needs less again.
+NEEDED_PAST, NEEDED_OF_PERSON, NEEDED_OF_NAME, NEEDED = 0.6, 0.7, 1.4, 2.0
 # In a short conversation, a word tells little.
 MIN_EVIDENCE = 2.15
 # The texts of a window with more characters are split into words in a thread.
 MAX_CHARS_ON_LOOP = 50_000
 # Messages that stand so close to each other count together.
 NEAR = 2
-# This number of the best places is read to see if they are about the person whom a question names.
+# This number of the best places is read to see if they are about what a question names.
 MAX_PLACES_READ = 10
 
 
@@ -80,7 +81,7 @@ async def recall_for(
     partners = (find_partner(at, found.places) for at in repeated)
     left_out = {*repeated, *(at for at in partners if at is not None)}
     evidence = measure_evidence(found, left_out)
-    if not is_enough(evidence, found) and not await _is_enough_of_person(old, evidence, found):
+    if not is_enough(evidence, found) and not await _is_enough_of_name(old, evidence, found):
         return RecallResult(question)
     if sum(map(len, window_texts)) > MAX_CHARS_ON_LOOP:
         in_window = await asyncio.to_thread(measure_window, found, window_texts)
@@ -90,8 +91,8 @@ async def recall_for(
         return RecallResult(question)
     messages = await old.read_best(found, count, budget, left_out)
     is_by_words = _has_enough_words(evidence, found) or not found.has_clear_match
-    found_words = tuple(word.text for n, word in enumerate(question.words) if evidence.words >> n & 1)
-    return RecallResult(question, messages, "words" if is_by_words else "meaning", found_words)
+    reason: RecallReason = "words" if is_by_words else "meaning"
+    return RecallResult(question, messages, reason, evidence.list_words(question))
 
 
 class Evidence(NamedTuple):
@@ -103,6 +104,10 @@ class Evidence(NamedTuple):
     weight: float = 0.0
     positions: tuple[int, ...] = ()
     words: int = 0
+
+    def list_words(self, question: RecallQuestion) -> tuple[str, ...]:
+        """Return the words of a question that stand at the newest of these places."""
+        return tuple(word.text for n, word in enumerate(question.words) if self.words >> n & 1)
 
 
 def measure_evidence(found: Found, leave_out: Collection[int] = ()) -> Evidence:
@@ -154,19 +159,24 @@ def _has_enough_words(evidence: Evidence, found: Found) -> bool:
     return _reaches(NEEDED_PAST if found.question.looks_back else NEEDED, evidence, found)
 
 
-async def _is_enough_of_person(old: OldMessages, evidence: Evidence, found: Found) -> bool:
-    """Return whether a question names a speaker, and means an old place that is about this speaker."""
+async def _is_enough_of_name(old: OldMessages, evidence: Evidence, found: Found) -> bool:
+    """Return whether a question names a speaker or a thing, and means an old place that is about it."""
     question = found.question
-    if not question.named or question.is_request or not _reaches(NEEDED_OF_PERSON, evidence, found):
+    needed = NEEDED_OF_PERSON if question.named else NEEDED_OF_NAME
+    if question.is_request or not _reaches(needed, evidence, found):
         return False
-    forms = {form for name in question.named for form in list_name_forms(name)}
     best = evidence.positions[-MAX_PLACES_READ:]
     partners = {find_partner(at, found.places) for at in best}
     read = await old.read([*best, *(at for at in partners if at is not None)])
-    return any(
-        stored.message.name in question.named or not forms.isdisjoint(split_words(stored.message.text))
-        for stored in read
-    )
+    if question.named:
+        forms = {form for name in question.named for form in list_name_forms(name)}
+        return any(
+            stored.message.name in question.named or not forms.isdisjoint(split_words(stored.message.text))
+            for stored in read
+        )
+    texts = (stored.message.text[:MAX_CHARS] for stored in read)
+    names = {word for text in texts for name in find_names(text) for word in split_words(name)}
+    return not names.isdisjoint(evidence.list_words(question))
 
 
 def _reaches(part: float, evidence: Evidence, found: Found) -> bool:
