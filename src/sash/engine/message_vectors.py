@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from sash.engine.budget import Spending
 from sash.engine.ceiling import find_limits
+from sash.errors import ModelKeyRefused, ModelQuotaReached, ModelUnknown, ModelUnreachable
 from sash.memory.packed_vectors import pack_vector
 from sash.memory.recall_ranking import SPOKEN_ROLES
 from sash.ports.embedder import Embedder
@@ -15,6 +16,8 @@ MAX_VECTORS = 20_000
 # So many messages are embedded by one request, and so many are read at a time.
 BATCH, PAGE = 64, 500
 MAX_CHARS = 4000
+# These errors say nothing about the text.
+PASSING_ERRORS = (ModelUnreachable, ModelQuotaReached, ModelKeyRefused, ModelUnknown, OSError)
 # A text that every embedder accepts.
 HARMLESS = "ok"
 
@@ -114,15 +117,17 @@ class MessageVectors:
     async def _embed_texts(self, texts: Sequence[str]) -> list[bytes]:
         """Return the vectors of texts; an empty one for a text that the embedder refuses.
 
-        Raise the embedder's error if it also refuses a harmless text.
+        Raise the embedder's error if it may pass, or if the embedder also refuses a harmless text.
         """
         try:
             made = await self._embedder.embed(texts)
             return [pack_vector(vector) for _, vector in zip(texts, made, strict=True)]
+        except PASSING_ERRORS:
+            raise
         except Exception:
-            await self._embedder.embed([HARMLESS])
-        if len(texts) == 1:
-            return [b""]
+            if len(texts) == 1:
+                await self._embedder.embed([HARMLESS])
+                return [b""]
         half = len(texts) // 2
         return [*await self._embed_texts(texts[:half]), *await self._embed_texts(texts[half:])]
 

@@ -101,21 +101,29 @@ def find_used_turns(texts: Mapping[TurnCitation, str], answer: str, asked: str) 
 
 def read_recalled(tool: str, content: str) -> dict[TurnCitation, str]:
     """Return what was said in each turn that the tool `recall` has found. Empty for other tools."""
-    turns = parse_result(content).get("turns", ()) if tool == "recall" else ()
-    return {_cite_turn(turn): " ".join(message["text"] for message in turn["said"]) for turn in turns}
+    found: dict[TurnCitation, str] = {}
+    # A program may have a tool of its own with this name.
+    with suppress(KeyError, TypeError, ValueError, AttributeError):
+        for turn in parse_result(content)["turns"] if tool == "recall" else ():
+            found[_cite_turn(turn)] = " ".join(message["text"] for message in turn["said"])
+    return found
 
 
 def split_recalled(said: str, turns: Sequence[TurnCitation]) -> dict[TurnCitation, str]:
     """Return what was said in each recalled turn. `said` has all of them in the order of the conversation.
 
-    The text of a citation is only the beginning of its turn.
+    Its first line is a heading. The text of a citation is only the beginning of its turn.
     """
-    text = " ".join(_HEADER.sub(" ", said).split())
-    starts = {turn: max(0, text.find(turn.text.partition(" / ")[0].rstrip("…"))) for turn in turns}
-    ends = [*sorted(starts.values()), len(text)]
-    return {
-        turn: text[at : next((end for end in ends if end > at), len(text))] for turn, at in starts.items()
-    }
+    text = " ".join(_HEADER.sub(" ", said.partition("\n")[2]).split())
+    starts: dict[TurnCitation, int] = {}
+    end = 0
+    for turn in sorted(turns, key=lambda turn: turn.at):
+        beginning = f": {turn.text.partition(' / ')[0].rstrip('…')}"
+        if (start := text.find(beginning, end)) >= 0:
+            starts[turn] = start
+            end = start + len(beginning)
+    ends = [*list(starts.values())[1:], len(text)]
+    return {turn: text[start:end] for (turn, start), end in zip(starts.items(), ends, strict=True)}
 
 
 def _list_telling(text: str) -> frozenset[str]:

@@ -244,7 +244,8 @@ def _choose_telling(reader: SentenceReader, said: Sequence[Said], *, is_talk: bo
     best = min(ranks.values(), default=_TOLD)
     limit = best if is_talk else max(best, _ORDERED)
     chosen = [one for one in said if ranks[one.id] <= limit and ranks[one.id] != _ASKS_BACK]
-    newest = list({one.text: one for one in reversed(chosen)}.values())
+    newest_by_text = {one.text: one for one in chosen}
+    newest = [one for one in reversed(chosen) if newest_by_text[one.text] is one]
     telling = sorted(newest, key=lambda one: ranks[one.id])
     listed = {one.id for one in telling[:MAX_LISTED]}
     return [*telling[MAX_LISTED:], *(one for one in reversed(newest) if one.id in listed)]

@@ -12,7 +12,7 @@ _LANGUAGE_CHARS = 2000
 _CHARS_BEFORE = 8
 _CAPITAL = "".join(filter(str.isupper, map(chr, (*range(0x590), *range(0x1E00, 0x2000)))))
 _LETTER = r"[^\W\d_]"
-_INITIALS = rf"[{_CAPITAL}]\.(?:-?[{_CAPITAL}]\.){{0,3}}"
+_INITIALS = rf"[{_CAPITAL}]\.(?:-?[{_CAPITAL}]\.){{0,3}}+(?!-?[{_CAPITAL}]\.)"
 # A word has a capital, and not only capitals. The apostrophe of O'Brien is part of it, that of Tom's is not.
 _WORD = (
     rf"(?!(?:[{_CAPITAL}]|['’-](?=[{_CAPITAL}])){{1,41}}+(?!{_LETTER}))"
@@ -27,7 +27,7 @@ _PARTICLE = (
     r"|zu|di|da|della|dei|degli|dos|af|av|ter|ten|bin|ibn) "
 )
 _name = re.compile(
-    rf"(?<![\w.@/#\\-])(?P<title>{_TITLE}){{0,3}}(?:(?:van|von) (?:der|den|dem|de|het|'t) )?"
+    rf"(?<![\w.@/#\\-])(?P<title>{_TITLE}){{0,3}}+(?:(?:van|von) (?:der|den|dem|de|het|'t) )?"
     rf"(?:(?:{_INITIALS} ?|(?!{_TITLE}){_WORD}(?:['’]s)? (?:{_PARTICLE})?)){{0,6}}(?!{_TITLE}){_WORD}"
 )
 _OPENING = " \t\"'`“„«»‘‚([{*-–—•"
@@ -40,7 +40,12 @@ def find_names(text: str) -> list[str]:
     A single word at the start of a sentence is no name, because every first word has a capital. In German
     text no single word is a name.
     """
-    return list(dict.fromkeys(_iterate_names(text)))[:_MAX_NAMES]
+    found: dict[str, None] = {}
+    for name in _iterate_names(text):
+        found[name] = None
+        if len(found) == _MAX_NAMES:
+            break
+    return list(found)
 
 
 def _iterate_names(text: str) -> Iterator[str]:

@@ -65,8 +65,8 @@ def prepend_time(content: Any, at: datetime, zone: tzinfo | None, name: str | No
     only grow and stay cached.
     """
     prefix = _format_time(int(at.timestamp()) // 60, zone)
-    if name is not None:
-        prefix = f"{prefix.removesuffix('] ')}, {_not_in_name.sub(' ', name)[:_MAX_NAME_CHARS]}] "
+    if shown := _not_in_name.sub(" ", name or "").strip()[:_MAX_NAME_CHARS]:
+        prefix = f"{prefix.removesuffix('] ')}, {shown}] "
     if isinstance(content, str):
         return prefix + content
     parts = [dict(part) for part in content]

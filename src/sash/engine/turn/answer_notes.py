@@ -72,8 +72,8 @@ def _choose(read: list[Citation], answer: Answer, unused: Collection[Citation]) 
     If many entities were read, as by a search, none of them is a source of an answer that mentions none.
     """
     latest = {_key(citation): citation for citation in read}
-    found = list(latest.values())
-    used = [citation for citation in find_used(found, answer.content) if citation not in unused]
+    found = [citation for citation in latest.values() if citation not in unused]
+    used = find_used(found, answer.content)
     if sum(isinstance(citation, EntityCitation) for citation in found) > MAX_UNMENTIONED:
         found = [citation for citation in found if not isinstance(citation, EntityCitation)]
     return used or found[-MAX_UNMENTIONED:]
