@@ -118,6 +118,9 @@ class _Chosen:
     def is_full(self) -> bool:
         return self._rest < MIN_TOKENS
 
+    def _count_lines(self, text: str) -> int:
+        return self._count(_indent(text))
+
     def add(self, stored: StoredMessage, score: float, *, may_cut: bool = False) -> None:
         """Add a message if it fits, or with `may_cut` an excerpt of it."""
         message, text = stored.message, stored.message.text
@@ -128,7 +131,7 @@ class _Chosen:
         if len(text) > MAX_CHARS_PER_TOKEN * max(0, rest) or self._count(_write(message, text)) > rest:
             if not may_cut or rest < MIN_EXCERPT_TOKENS or len(text) > MAX_CUT_CHARS:
                 return
-            text = cut_excerpt(text, self._words, self._count, rest - self._count(_write(message, "")))
+            text = cut_excerpt(text, self._words, self._count_lines, rest - self._count(_write(message, "")))
         if text and (cost := self._count(_write(message, text))) <= rest:
             self._rest = rest - cost
             self._headed.add(hour)
@@ -287,5 +290,8 @@ def _write_date(at: datetime) -> str:
 def _write(message: MessageEntry, text: str) -> str:
     """Return a message as lines. Its later lines are indented, so that none looks like another message."""
     name = " ".join((message.name or message.role).split())
-    lines = "\n  ".join(text.splitlines())
-    return f"{name}: {lines}\n"
+    return f"{name}: {_indent(text)}\n"
+
+
+def _indent(text: str) -> str:
+    return "\n  ".join(text.splitlines())

@@ -1,4 +1,4 @@
-"""Cuts the part out of a long message that a question asks for."""
+"""Cuts the parts out of a long message that a question asks for."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,59 +7,103 @@ from sash.memory.recall_question import split_sentences
 
 # Marks where text is left out.
 GAP = "…"
-# A token has about so many characters at least. A longer piece is not counted before it is cut.
-_CHARS_PER_TOKEN = 3
+# A piece with more characters per token cannot fit, and is cut before it is counted.
+_MAX_CHARS_PER_TOKEN = 20
+
+_Span = tuple[int, int]
 
 
 def cut_excerpt(text: str, words: Sequence[AskedWord], count: Callable[[str], int], max_tokens: int) -> str:
-    """Return the sentences around the one with the most of some words, word for word, as many as fit.
+    """Return the sentences of a text with some words, and those around them, word for word, as many as fit.
 
-    `count` counts the tokens of a text. The excerpt has a gap sign on each side where text is left out. It is
-    empty if not even a few words fit.
+    `count` counts the tokens of a text. A gap sign stands where text is left out. The excerpt is empty if not
+    even a few words fit.
     """
-    spans = _find_sentences(text)
-    if not spans:
-        return ""
-    hits = [len(list_words_in(text[start:end], words)) for start, end in spans]
-    first = last = hits.index(max(hits))
-    rest = max_tokens - 2 * count(GAP)
-    start, end = spans[first]
-    if (cost := count(text[start:end])) > rest:
-        return _mark(text, start, _cut_end(text, start, end, count, rest))
-    rest -= cost
+    sign = count(f" {GAP} ")
+    rest = max_tokens - 2 * sign
+    spans = _cut_long(text, _find_sentences(text), words, count, rest)
+    rest += 1  # for the blank that the last sentence lacks
+    costs = [count(text[start:end]) + 1 for start, end in spans]
+    has = [{*list_words_in(text[start:end], words)} for start, end in spans]
+    chosen: set[int] = set()
+    found: set[int] = set()
+    while True:
+        room = rest - (sign if chosen else 0)
+        new = [n for n in range(len(spans)) if n not in chosen and costs[n] <= room and has[n] - found]
+        if not new:
+            break
+        best = max(new, key=lambda n: len(has[n] - found))
+        chosen.add(best)
+        found |= has[best]
+        rest = room - costs[best]
     grows = True
     while grows:
-        grows = False
         # What follows a sentence explains it more often than what comes before it.
-        for nearest in (last + 1, first - 1):
-            if not 0 <= nearest < len(spans) or (cost := count(text[slice(*spans[nearest])]) + 1) > rest:
-                continue
-            rest -= cost
-            first, last, grows = min(first, nearest), max(last, nearest), True
-    return _mark(text, spans[first][0], spans[last][1])
+        near = [n + step for step in (1, -1) for n in sorted(chosen) if 0 <= n + step < len(spans)]
+        nearest = next((n for n in near if n not in chosen and costs[n] <= rest), None)
+        if grows := nearest is not None:
+            chosen.add(nearest)
+            rest -= costs[nearest]
+    return _join(text, [spans[n] for n in sorted(chosen)])
 
 
-def _find_sentences(text: str) -> list[tuple[int, int]]:
-    """Return where the sentences of a text start and end."""
+def _find_sentences(text: str) -> list[_Span]:
+    """Return where the sentences of a text start and end. A line ends a sentence."""
     spans, end = [], 0
-    for sentence in split_sentences(text):
-        start = text.index(sentence, end)
-        end = start + len(sentence)
-        spans.append((start, end))
+    for line in text.splitlines():
+        for sentence in split_sentences(line):
+            start = text.index(sentence, end)
+            end = start + len(sentence)
+            spans.append((start, end))
     return spans
 
 
-def _cut_end(text: str, start: int, end: int, count: Callable[[str], int], max_tokens: int) -> int:
-    """Return where a sentence has to end at the latest, between two words, so that it fits."""
-    end = min(end, start + _CHARS_PER_TOKEN * max(0, max_tokens))
-    while end > start and count(text[start:end]) > max_tokens:
-        end = start + (end - start) * 3 // 4
-    return max(text.rfind(" ", start, end), start) if end < len(text) else end
+def _cut_long(
+    text: str,
+    spans: Sequence[_Span],
+    words: Sequence[AskedWord],
+    count: Callable[[str], int],
+    max_tokens: int,
+) -> list[_Span]:
+    """Return the spans, with the best part of each that is too long."""
+    size = _MAX_CHARS_PER_TOKEN * max(0, max_tokens)
+    parts = []
+    for start, end in spans:
+        if end - start > size or count(text[start:end]) > max_tokens:
+            start, end = _find_part(text, (start, end), words, count, max_tokens)
+        if start < end:
+            parts.append((start, end))
+    return parts
 
 
-def _mark(text: str, start: int, end: int) -> str:
-    """Return a part of a text with signs for what is left out before and behind it."""
-    if end <= start:
-        return ""
-    before = f"{GAP} " if text[:start].strip() else ""
-    return f"{before}{text[start:end].strip()}{f' {GAP}' if text[end:].strip() else ''}"
+def _find_part(
+    text: str, span: _Span, words: Sequence[AskedWord], count: Callable[[str], int], max_tokens: int
+) -> _Span:
+    """Return the part of a sentence that has the most words and fits. It ends at blanks if there are any."""
+    start, end = span
+    size = min(end - start, _MAX_CHARS_PER_TOKEN * max(0, max_tokens))
+    while size and count(text[start : start + size]) > max_tokens:
+        size = size * 3 // 4
+    starts = range(start, end, max(1, size // 2))
+    first = max(starts, key=lambda at: len(list_words_in(text[at : at + size], words))) if size else end
+    last = min(end, first + size)
+    if first > start and (blank := text.find(" ", first, last)) >= 0:
+        first = blank + 1
+    if last < end and (blank := text.rfind(" ", first, last)) >= 0:
+        last = blank
+    while first < last and count(text[first:last]) > max_tokens:
+        last = first + (last - first) * 3 // 4
+    return first, last
+
+
+def _join(text: str, spans: Sequence[_Span]) -> str:
+    """Return parts of a text with signs where text is left out."""
+    pieces: list[str] = []
+    end = 0
+    for start, stop in spans:
+        between = text[end:start]
+        pieces += [f" {GAP} " if between.strip() else between if pieces else "", text[start:stop]]
+        end = stop
+    if pieces and text[end:].strip():
+        pieces.append(f" {GAP}")
+    return "".join(pieces).strip()
