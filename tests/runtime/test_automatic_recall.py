@@ -181,8 +181,33 @@ async def test_a_model_reads_who_sent_an_old_message_and_gets_no_field_for_it(st
     first, last = world.model.requests
     users = [message for message in last.messages if message["role"] == "user"]
     assert [message["content"].partition("] ")[2] for message in users] == ["hello", "hello again"]
-    assert all(", Anna Berg ] " in message["content"] for message in users)
+    assert all(", Anna Berg] " in message["content"] for message in users)
     [stored] = await world.runtime.store.messages("local", world.session.id, limit=1)
     assert stored.message.name == "Anna [Berg]\n"
     assert MessageRenderer(UTC).render(stored.message) == users[0], "the same after a restart"
     assert users[0] == first.messages[-1], "the provider's cache holds the message"
+
+
+async def test_a_question_that_was_asked_before_lends_nothing_to_the_messages_around_it(start):
+    world = await start()
+    await world.tell("I bought a cello in Lisbon, it cost 1450 euros", turns=12)
+    question = "How much did the cello cost?"
+    for text in ("What helps against slugs?", question, "The dentist has the number 8812"):
+        await turn(world.runtime, world.session, text)
+    await world.tell(turns=12)
+    recalled = await world.ask(question)
+    assert "1450" in recalled
+    assert "8812" not in recalled
+    found = [each.message.text for each in await world.runtime.search(question, session_id=world.session.id)]
+    assert "1450" in found[0]
+    assert found.index(question) > found.index("I bought a cello in Lisbon, it cost 1450 euros")
+
+
+async def test_a_tool_of_a_program_that_is_called_recall_fails_no_turn(run):
+    async def look(arguments, context):
+        return {"turns": [{"date": "2026-01-01", "text": "hi"}]}
+
+    tool = ToolSpec("recall", "Look.", {"type": "object"}, look, safety="idempotent")
+    runtime = await run(calling("recall"), "ok", tools=[tool], memory_tools=False)
+    session = await runtime.start_session()
+    assert (await turn(runtime, session, "look")).status == "completed"

@@ -38,3 +38,22 @@ def test_a_text_without_words_that_fit_has_no_excerpt(text):
 def test_an_excerpt_always_fits():
     text = "The heron stands. " * 30
     assert all(count(cut(text, n)) <= n for n in range(3, 60))
+
+
+def test_each_line_is_a_sentence_and_all_words_of_the_question_are_looked_for():
+    text = "\n".join(
+        [
+            *(f"- item {n}" for n in range(40)),
+            "- the heron",
+            *(f"- item {n}" for n in range(40)),
+            "- the pond",
+        ]
+    )
+    assert "- the heron" in cut(text, 20)
+    assert "- the pond" in cut(text, 20)
+
+
+def test_the_end_of_a_long_sentence_and_text_without_blanks_are_found():
+    assert "heron" in cut(f"{'a b c ' * 50} the heron", 12)
+    japanese = [AskedWord("レス", ("レス*",))]
+    assert "レストラン" in cut_excerpt("あいう" * 200 + "レストラン" + "えお" * 100, japanese, len, 60)

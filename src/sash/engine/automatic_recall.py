@@ -80,6 +80,10 @@ async def recall_for(
         return RecallResult(question)
     partners = (find_partner(at, found.places) for at in repeated)
     left_out = {*repeated, *(at for at in partners if at is not None)}
+    if left_out:
+        # The question that was asked before would lend its high score to the messages around it.
+        by_meaning = question.looks_back
+        found = await old.find(query, context, by_meaning=by_meaning, leave_out=left_out)
     evidence = measure_evidence(found, left_out)
     if not is_enough(evidence, found) and not await _is_enough_of_name(old, evidence, found):
         return RecallResult(question)

@@ -147,20 +147,29 @@ class OldMessages:
         self._session_id = session_id
         self._embedder = embedder
 
-    async def find(self, text: str, context: QuestionContext, *, by_meaning: bool = True) -> Found:
-        """Find the messages that a question means, best first.
+    async def find(
+        self,
+        text: str,
+        context: QuestionContext,
+        *,
+        by_meaning: bool = True,
+        leave_out: Collection[int] = (),
+    ) -> Found:
+        """Find the messages that a question means, best first, without some positions.
 
         If the question has a time and no message has its words, return what was said at that time.
         """
         question = context.read(text)
         is_compared = by_meaning and not question.is_about_time
         similar = await self._find_similar(text) if is_compared else SimilarMessages()
-        found = await self._find(question, similar)
+        found = await self._find(question, similar, leave_out)
         if (named := context.add_speakers(text, found.places.values())) is not None:
-            found = await self._find(named.read(text), similar)
+            found = await self._find(named.read(text), similar, leave_out)
         return found
 
-    async def _find(self, question: RecallQuestion, similar: SimilarMessages) -> Found:
+    async def _find(
+        self, question: RecallQuestion, similar: SimilarMessages, leave_out: Collection[int]
+    ) -> Found:
         if question.is_about_time:
             return await self._find_period(question)
         hits = await self._store.find_words(self._owner, self._session_id, question.words)
@@ -169,6 +178,7 @@ class OldMessages:
         for position, score in similar.scores.items():
             if position in places:
                 own[position] = own.get(position, 0.0) + SIMILARITY_WEIGHT * score
+        own = {at: score for at, score in own.items() if at not in leave_out}
         places |= await self._read_places(list_around(own) - places.keys())
         ranked = rank_messages(own, places.values(), question.said_by, question.period)
         if not ranked and question.period is not None:

@@ -74,7 +74,17 @@ class TranscriptSearch:
             ranked = await self._find_period(question.period)
         found = await self._read(ranked[: wanted.count])
         repeated = {Spot(each.session_id, each.position) for each in found if repeats_query(each, query)}
-        found.sort(key=lambda stored: _find_rank(stored, repeated))
+        if repeated:
+            # They would lend their high scores to the messages around them.
+            last = sorted(
+                filter(lambda each: _find_rank(each, repeated), found),
+                key=lambda each: _find_rank(each, repeated),
+            )
+            others = await self._rank(
+                question, query, context, replace(wanted, leave_out=frozenset(repeated))
+            )
+            shown = {Spot(each.session_id, each.position) for each in last}
+            found = [*await self._read([spot for spot in others if spot not in shown][: wanted.count]), *last]
         return (found if budget is None else list(_choose_fitting(found, budget)))[:limit]
 
     async def _rank(
@@ -141,6 +151,8 @@ class TranscriptSearch:
             best[session_id][at] = score
         for (session_id, at), score in similar.items():
             best[session_id][at] = best[session_id].get(at, 0.0) + score
+        for session_id, at in wanted.leave_out:
+            best[session_id].pop(at, None)
         places: dict[str, Mapping[int, Place]] = {}
         scores: list[tuple[Spot, float]] = []
         for session_id, own in best.items():
@@ -191,13 +203,15 @@ class TranscriptSearch:
 class _Wanted:
     """What a search returns: how many messages, and of which length at most.
 
-    With `with_neighbours` it also returns messages around those with the words of the query.
+    With `with_neighbours` it also returns messages around those with the words of the query. The messages in
+    `leave_out` have no score of their own.
     """
 
     count: int
     uses_period: bool
     with_neighbours: bool
     max_chars: int | None
+    leave_out: frozenset[Spot] = frozenset()
 
 
 def _find_rank(stored: StoredMessage, questions: Collection[Spot]) -> int:

@@ -123,7 +123,7 @@ def split_recalled(said: str, turns: Sequence[TurnCitation]) -> dict[TurnCitatio
             starts[turn] = start
             end = start + len(beginning)
     ends = [*list(starts.values())[1:], len(text)]
-    return {turn: text[start:end] for (turn, start), end in zip(starts.items(), ends, strict=True)}
+    return {turn: text[start:end] for (turn, start), end in zip(starts.items(), ends, strict=False)}
 
 
 def _list_telling(text: str) -> frozenset[str]:
