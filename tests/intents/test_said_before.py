@@ -182,3 +182,14 @@ async def test_what_was_said_in_other_words_is_not_denied():
         assert "Pavlik" in await speaker.say("Did I say that the plumber came?")
         assert "you did not" in await speaker.say("Did I mention a violin?")
         assert "Pavlik" in await speaker.say("Did I say that Pavlik repaired the tap?")
+
+
+@pytest.mark.parametrize(
+    "question", ["Was haben wir vor zwei Tagen besprochen?", "What did we talk about two days ago?"]
+)
+async def test_a_question_about_the_conversation_moves_no_promise(question):
+    async with in_demo_house() as speaker:
+        await speaker.say("Turn on the kitchen light tomorrow at 7")
+        [before] = await speaker.runtime.list_waiting(speaker.session.id)
+        await speaker.say(question)
+        assert [turn.at for turn in await speaker.runtime.list_waiting(speaker.session.id)] == [before.at]

@@ -256,7 +256,7 @@ def _rank(reader: SentenceReader, said: Said) -> int:
     if is_memory_request(said.text):
         return _TOLD
     sentence = reader.read(said.text)
-    if any(match.value in ASKED for match in sentence.find("self")):
+    if asks_about_conversation(sentence):
         return _ASKS_BACK
     _, starts = _find_start(reader, sentence)
     if sentence.covers("talk") or "self" in starts:
@@ -269,9 +269,13 @@ def _rank(reader: SentenceReader, said: Said) -> int:
     return _ASKED
 
 
+def asks_about_conversation(sentence: Sentence) -> bool:
+    """Return whether a sentence asks what was said, as "what did we talk about yesterday?"."""
+    return any(match.value in ASKED for match in sentence.find("self"))
+
+
 def _asks_back(reader: SentenceReader, said: Said) -> bool:
-    """Return whether a sentence asks about the conversation itself."""
-    return any(match.value in ASKED for match in reader.read(said.text).find("self"))
+    return asks_about_conversation(reader.read(said.text))
 
 
 def _may_answer(reader: SentenceReader, said: Said) -> bool:

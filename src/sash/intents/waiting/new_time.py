@@ -35,7 +35,7 @@ def read_new_time(
             unit = next(unit for unit in _UNITS if duration_s % unit == 0)
             return situation.now + timedelta(seconds=clause.amount.value * unit)
         time = TimeWords(role="at", hour=int(clause.amount.value), is_bare=True)
-    if time == NO_TIME or time.is_invalid or time.is_repeated or time.is_later:
+    if time == NO_TIME or time.role == "ago" or time.is_invalid or time.is_repeated or time.is_later:
         return None
     if time.duration_s and time.role != "in" and _names_clock(turn, situation):
         time = TimeWords(role="at", hour=int(time.duration_s // 3600), is_bare=True)

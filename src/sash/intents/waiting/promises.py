@@ -8,6 +8,7 @@ from typing import Any
 from sash.intents.acting.plan import Plan, choose_all
 from sash.intents.acting.planner import Planner
 from sash.intents.question_detection import is_question
+from sash.intents.said_before import asks_about_conversation
 from sash.intents.sentence.clause import Clause
 from sash.intents.sentence.moments import find_moment
 from sash.intents.sentence.time_places import list_time_places
@@ -63,6 +64,8 @@ class Promises:
             return self._registration.ask_for("later.not_repeated")
         if ("list" in self._later and not is_about_days) or self._asks_for_reminders():
             return await self._waiting_list.describe()
+        if asks_about_conversation(self._sentence):
+            return None
         if reply := await self._timer_changes.reply(last):
             return reply
         if last is not None and last.kind == "waiting" and (reply := await self._go_on()):
