@@ -25,6 +25,8 @@ from sash.values.messages import MessageEntry
 
 # The maximum number of messages that are read to fill a budget, and of those that are read at a time.
 MAX_READ, BATCH = 60, 20
+# Messages with less than this part of the best score do not fill a budget.
+MIN_SCORE = 0.2
 # A smaller rest of a budget is not filled.
 MIN_TOKENS = 4
 # A message with more characters per token of the budget cannot fit.
@@ -188,7 +190,7 @@ class OldMessages:
     async def _find_period(self, question: RecallQuestion) -> Found:
         search = PeriodSearch(self._store, self._owner, self._session_id)
         ordered = await search.find(question.period) if question.period else []
-        ranked = tuple((place.position, 1 / n) for n, place in enumerate(ordered, 1))
+        ranked = tuple((place.position, 1.0) for place in ordered)
         return Found(question, ranked, WordHits((), {}, 0), {place.position: place for place in ordered})
 
     async def read_best(
@@ -199,7 +201,9 @@ class OldMessages:
         One of the best that does not fit is cut, others are skipped. The remaining tokens are filled with the
         question or the answer of each message.
         """
-        scores = {at: score for at, score in found.ranked[:MAX_READ] if at not in leave_out}
+        least = MIN_SCORE * max((score for _, score in found.ranked), default=0.0)
+        likely = found.ranked[:MAX_READ]
+        scores = {at: score for at, score in likely if score >= least and at not in leave_out}
         chosen = _Chosen(found.question.words, count, budget)
         enough = CUT_SCORE * max(scores.values(), default=0.0)
         cut = {at for at in found.hits.found if scores.get(at, 0.0) >= enough}
