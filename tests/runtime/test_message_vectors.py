@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from sash.engine import message_vectors
-from sash.errors import ModelError, ModelUnreachable
+from sash.errors import ModelError, ModelQuotaReached, ModelUnreachable
 from sash.memory.packed_vectors import pack_vector
 from sash.models.openai.embedder import OpenAIEmbedder
 from sash.ports.store import Vector
@@ -222,3 +222,22 @@ async def test_an_answer_that_is_amended_while_it_is_embedded_gets_no_vector_of_
     await fill(runtime, session, turns=4)
     assert 2 in {vector.position for vector in await vectors_of(runtime, session)}
     assert "nothing to see" in embedder.sent
+
+
+async def test_an_error_that_may_pass_marks_no_message_even_if_a_short_text_is_accepted(run):
+    class Busy(Own):
+        is_busy = True
+
+        async def embed(self, texts):
+            if self.is_busy and texts != ["ok"]:
+                raise ModelQuotaReached("too many requests")
+            return await super().embed(texts)
+
+    embedder = Busy()
+    runtime = await run("ok", embedder=embedder)
+    session = await runtime.start_session(window=SMALL)
+    await fill(runtime, session, turns=8)
+    assert await vectors_of(runtime, session) == []
+    embedder.is_busy = False
+    await fill(runtime, session, turns=4)
+    assert all(vector.data for vector in await vectors_of(runtime, session))

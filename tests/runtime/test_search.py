@@ -213,3 +213,26 @@ async def test_a_search_knows_the_language_of_the_house(live):
     await runtime.record_turn(session.id, "der Hahn tropft", "Rufe den Klempner.")
     runtime.clock.advance(2 * DAY_S)
     assert texts(await runtime.search("vor zwei Tagen?"))[0] == "der Hahn tropft"
+
+
+async def test_a_question_that_was_asked_before_is_embedded_once(run):
+    class Counting(Meanings):
+        asked = 0
+
+        async def embed(self, texts):
+            self.asked += "faucet" in texts[0]
+            return await super().embed(texts)
+
+    embedder = Counting()
+    runtime = await run("ok", embedder=embedder)
+    session = await runtime.start_session(window=SMALL)
+    question = "What was wrong with the faucet in the cellar?"
+    await fill(runtime, session, "The tap in the cellar drips", turns=16)
+    await turn(runtime, session, question)
+    await fill(runtime, session, turns=16)
+    await runtime.wait_for_background()
+    embedder.asked = 0
+    await turn(runtime, session, question)
+    assert embedder.asked == 1
+    await runtime.search(question, session_id=session.id)
+    assert embedder.asked == 2

@@ -1,4 +1,4 @@
-"""What people see of recall: `sash show` with a session and with a turn, and the context over REST."""
+"""`sash show` and the context over REST show which messages were recalled."""
 
 import json
 

@@ -2,7 +2,7 @@
 
 import random
 
-from sash.engine.similar_messages import FEWEST_VECTORS, MAX_SIMILAR, find_similar, rank_similar
+from sash.engine.similar_messages import MAX_SIMILAR, MIN_VECTORS, find_similar, rank_similar
 from sash.memory.packed_vectors import pack_vector
 from sash.ports.store import Vector
 
@@ -46,11 +46,11 @@ async def test_no_vectors_are_read_before_the_embedder_has_answered():
     made = store([make_vector(seed) for seed in range(1, 30)])
     stored, embedder = StoredVectors(made), OneVector(make_vector(1))
     assert 1 in (await find_similar(stored, "ann", "s", embedder, "a question")).scores
-    assert stored.read_count == FEWEST_VECTORS + len(made)
+    assert stored.read_count == MIN_VECTORS + len(made)
     stored.read_count, embedder.vector = 0, None
     assert not (await find_similar(stored, "ann", "s", embedder, "a question")).scores
-    assert stored.read_count == FEWEST_VECTORS
-    few = StoredVectors([*made[: FEWEST_VECTORS - 1], *(Vector(n, "n", b"") for n in range(50, 70))])
+    assert stored.read_count == MIN_VECTORS
+    few = StoredVectors([*made[: MIN_VECTORS - 1], *(Vector(n, "n", b"") for n in range(50, 70))])
     assert not (await find_similar(few, "ann", "s", embedder, "a question")).scores
     assert embedder.asked == 2, "a session with few vectors costs no request"
 

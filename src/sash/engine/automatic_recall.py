@@ -38,7 +38,7 @@ MAX_PLACES_READ = 10
 
 
 class RecallResult(NamedTuple):
-    """What a message asks for, the old messages that it needs, best first, and why.
+    """The result of automatic recall: the question, the old messages, best first, and the reason.
 
     `found_words` are the words of the question that stand at the best old place.
     """
@@ -82,8 +82,7 @@ async def recall_for(
     left_out = {*repeated, *(at for at in partners if at is not None)}
     if left_out:
         # The question that was asked before would lend its high score to the messages around it.
-        by_meaning = question.looks_back
-        found = await old.find(query, context, by_meaning=by_meaning, leave_out=left_out)
+        found = await old.rank_without(found, left_out)
     evidence = measure_evidence(found, left_out)
     if not is_enough(evidence, found) and not await _is_enough_of_name(old, evidence, found):
         return RecallResult(question)

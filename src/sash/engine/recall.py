@@ -1,7 +1,7 @@
 """Recall: finds old messages of a conversation, and shows them word for word."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 
 from sash.engine.period_search import PeriodSearch
@@ -83,7 +83,8 @@ def list_name_forms(name: str) -> list[str]:
 class Found:
     """The positions of old messages with their scores, best first, and what the search knows of them.
 
-    `has_clear_match` is True if one message is clearly similar in meaning.
+    `has_clear_match` is True if one message is clearly similar in meaning. `own` are the scores by words and
+    meaning, without those of the messages around.
     """
 
     question: RecallQuestion
@@ -91,6 +92,7 @@ class Found:
     hits: WordHits[int]
     places: Mapping[int, Place]
     has_clear_match: bool = False
+    own: Mapping[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,29 +151,20 @@ class OldMessages:
         self._session_id = session_id
         self._embedder = embedder
 
-    async def find(
-        self,
-        text: str,
-        context: QuestionContext,
-        *,
-        by_meaning: bool = True,
-        leave_out: Collection[int] = (),
-    ) -> Found:
-        """Find the messages that a question means, best first, without some positions.
+    async def find(self, text: str, context: QuestionContext, *, by_meaning: bool = True) -> Found:
+        """Find the messages that a question means, best first.
 
         If the question has a time and no message has its words, return what was said at that time.
         """
         question = context.read(text)
         is_compared = by_meaning and not question.is_about_time
         similar = await self._find_similar(text) if is_compared else SimilarMessages()
-        found = await self._find(question, similar, leave_out)
+        found = await self._find(question, similar)
         if (named := context.add_speakers(text, found.places.values())) is not None:
-            found = await self._find(named.read(text), similar, leave_out)
+            found = await self._find(named.read(text), similar)
         return found
 
-    async def _find(
-        self, question: RecallQuestion, similar: SimilarMessages, leave_out: Collection[int]
-    ) -> Found:
+    async def _find(self, question: RecallQuestion, similar: SimilarMessages) -> Found:
         if question.is_about_time:
             return await self._find_period(question)
         hits = await self._store.find_words(self._owner, self._session_id, question.words)
@@ -180,12 +173,20 @@ class OldMessages:
         for position, score in similar.scores.items():
             if position in places:
                 own[position] = own.get(position, 0.0) + SIMILARITY_WEIGHT * score
-        own = {at: score for at, score in own.items() if at not in leave_out}
         places |= await self._read_places(list_around(own) - places.keys())
         ranked = rank_messages(own, places.values(), question.said_by, question.period)
         if not ranked and question.period is not None:
             return await self._find_period(question)
-        return Found(question, tuple(ranked), hits, places, similar.has_clear)
+        return Found(question, tuple(ranked), hits, places, similar.has_clear, own)
+
+    async def rank_without(self, found: Found, left_out: Collection[int]) -> Found:
+        """Rank what was found again, without the scores of some positions."""
+        own = {at: score for at, score in found.own.items() if at not in left_out}
+        read = await self._read_places(list_around(own) - found.places.keys())
+        places = {**found.places, **read}
+        question = found.question
+        ranked = rank_messages(own, places.values(), question.said_by, question.period)
+        return replace(found, ranked=tuple(ranked), places=places, own=own)
 
     async def _find_period(self, question: RecallQuestion) -> Found:
         search = PeriodSearch(self._store, self._owner, self._session_id)

@@ -15,7 +15,7 @@ from sash.ports.store import Store, Vector
 # A look-up waits so long for the embedder.
 EMBED_TIMEOUT_S = 3.0
 MAX_QUESTION_CHARS = 4000
-FEWEST_VECTORS = 8
+MIN_VECTORS = 8
 # So many messages whose vectors have the signs of the question's vector are compared exactly.
 MAX_COMPARED = 500
 # What similarity is usual is taken from about so many vectors.
@@ -43,8 +43,8 @@ async def find_similar(
     """Return the messages of similar meaning; none without an embedder, or if it fails."""
     if embedder is None:
         return SimilarMessages()
-    some = await store.vectors(owner, session_id, model=embedder.name, limit=FEWEST_VECTORS)
-    if len(some) < FEWEST_VECTORS:
+    some = await store.vectors(owner, session_id, model=embedder.name, limit=MIN_VECTORS)
+    if len(some) < MIN_VECTORS:
         return SimilarMessages()
     try:
         async with asyncio.timeout(EMBED_TIMEOUT_S):
@@ -64,7 +64,7 @@ def rank_similar(asked: bytes, vectors: Sequence[Vector]) -> SimilarMessages:
     Similarities of different models cannot be compared. So the mean of all gets 0, and the best one 1.
     """
     comparable = [vector for vector in vectors if len(vector.data) == len(asked)]
-    if len(comparable) < FEWEST_VECTORS:
+    if len(comparable) < MIN_VECTORS:
         return SimilarMessages()
     data = [vector.data for vector in comparable]
     usual = compare_vectors(asked, data[:: -(-len(data) // SAMPLE)])

@@ -69,7 +69,9 @@ class TranscriptSearch:
             with_neighbours=asks or budget is not None,
             max_chars=None if budget is None else MAX_CHARS_PER_TOKEN * budget.max_tokens,
         )
-        ranked = await self._rank(question, query, context, wanted)
+        uses_meaning = wanted.with_neighbours and not question.is_about_time
+        similar = await self._find_similar(query) if uses_meaning else {}
+        ranked = await self._rank(question, similar, query, context, wanted)
         if not ranked and asks and question.period is not None:
             ranked = await self._find_period(question.period)
         found = await self._read(ranked[: wanted.count])
@@ -80,20 +82,23 @@ class TranscriptSearch:
                 filter(lambda each: _find_rank(each, repeated), found),
                 key=lambda each: _find_rank(each, repeated),
             )
-            others = await self._rank(
-                question, query, context, replace(wanted, leave_out=frozenset(repeated))
-            )
+            without = replace(wanted, leave_out=frozenset(repeated))
+            others = await self._rank(question, similar, query, context, without)
             shown = {Spot(each.session_id, each.position) for each in last}
             found = [*await self._read([spot for spot in others if spot not in shown][: wanted.count]), *last]
         return (found if budget is None else list(_choose_fitting(found, budget)))[:limit]
 
     async def _rank(
-        self, question: RecallQuestion, query: str, context: QuestionContext, wanted: "_Wanted"
+        self,
+        question: RecallQuestion,
+        similar: Mapping[Spot, float],
+        query: str,
+        context: QuestionContext,
+        wanted: "_Wanted",
     ) -> list[Spot]:
         """Return the messages, best first. A name among the words of the query is a speaker."""
         if wanted.uses_period and question.is_about_time:
             return []
-        similar = await self._find_similar(query) if wanted.with_neighbours else {}
         question = _complete(question, query, uses_period=wanted.uses_period)
         ranked, places = await self._rank_for(question, similar, wanted)
         named = context.add_speakers(query, (place for known in places.values() for place in known.values()))
@@ -201,7 +206,7 @@ class TranscriptSearch:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What a search returns: how many messages, and of which length at most.
+    """The limits of a search: the number of messages, and their maximum length.
 
     With `with_neighbours` it also returns messages around those with the words of the query. The messages in
     `leave_out` have no score of their own.

@@ -19,7 +19,7 @@ MAX_CHARS = 2000
 _MAX_EXACT_LENGTH = 3
 # A full stop behind a word of fewer letters may belong to an abbreviation.
 _MIN_LAST_WORD = 4
-# A shorter word with the ending of a participle is none.
+# A shorter word is no participle, even if it has the ending of one.
 _MIN_PARTICIPLE = 5
 # These end a sentence without a blank behind them.
 _WIDE_ENDS = "\u3002\uff01\uff1f"

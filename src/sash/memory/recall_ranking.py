@@ -156,7 +156,8 @@ def choose_best(hits: WordHits[K], count: int = MAX_BEST) -> dict[K, float]:
 
 def list_around(scores: Mapping[int, float]) -> set[int]:
     """Return the positions of messages with good scores, and of those around them."""
-    good = [at for at, score in scores.items() if score >= _MIN_SHARED_SCORE]
+    least = _MIN_SHARED_SCORE * max(scores.values(), default=0.0)
+    good = [at for at, score in scores.items() if score >= least]
     return {n for at in good for n in range(max(1, at - REACH), at + REACH + 1)}
 
 

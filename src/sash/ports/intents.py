@@ -62,7 +62,7 @@ class SaidMessage:
 
 @dataclass(frozen=True, slots=True)
 class SaidSearch:
-    """What a question asks for, and the messages of the user that have its words.
+    """The words of a question, and the messages of the user that have them.
 
     `exact` have all words with which the question tells its topic, oldest first. `similar` have at least half
     of its words, best first.

@@ -1,4 +1,4 @@
-"""What the user said earlier in a session, from its whole transcript."""
+"""Finds the messages of the user in the whole transcript of a session."""
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
