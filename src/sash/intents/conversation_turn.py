@@ -184,7 +184,7 @@ class ConversationTurn:
         acts = (m for m in sentence.matches if m.kind == "cannot" and len(m.places) >= min_words)
         acts = (m for m in acts if m.end - m.start == len(m.places) or min_words == 1)
         acts = (m for m in acts if around.issuperset(range(m.start)))
-        # "Is my phone charged?" calls nobody.
+        # "Is my phone charged?" does not ask for a call.
         return any(m.start == 0 or sentence.words[m.start - 1] not in articles for m in acts)
 
     def _is_uncertain(self, reply: Reply, clauses: list[Clause]) -> bool:

@@ -26,7 +26,7 @@ def rank_languages(scores: Mapping[str, float], spoken: str | None, of_home: str
 
 
 def recognize_language(scores: Mapping[str, float]) -> str | None:
-    """Return the one language that knows most of a sentence; None if there is none, or several."""
+    """Return the language that knows most of a sentence; None if no language does, or several do."""
     best = max(scores.values(), default=0.0)
     found = [language for language, score in scores.items() if score == best]
     return found[0] if best >= SURE and len(found) == 1 else None

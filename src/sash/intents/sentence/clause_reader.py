@@ -365,7 +365,7 @@ class ClauseReader:
         if do and not asks and is_named and self._only_names_state(chosen, start, end):
             values["ask"] = asks = ["is"]  # "Luce accesa in cucina".
         if do and not asks and _only_tells_where(do, words):
-            values["ask"] = asks = ["is"]  # "Anna ya se ha ido" asks, as nobody is sent away.
+            values["ask"] = asks = ["is"]  # "Anna ya se ha ido" asks: a person is no device to send away.
         if set(acts) == {"put"} and amount == NO_AMOUNT and _SWITCHED.issuperset(values):
             do = _switch_on(words)
         is_no_more = any(match.tag == "not.more" and match.start == start for match in chosen)
@@ -447,7 +447,7 @@ class ClauseReader:
         return has_subject and not {"?", "¿"} & set(self._words[start:end])
 
     def _only_names_state(self, chosen: list[Match], start: int, end: int) -> bool:
-        """Return whether the only act of a clause is a state that nobody orders or wishes: "luce accesa"."""
+        """Return whether the only act of a clause is a state, not an order or a wish: "luce accesa"."""
         acts = {self._words[place] for m in chosen if m.kind in ("do", "keep") for place in m.places}
         if not acts or not acts <= self._reader.lexicon.participles:
             return False

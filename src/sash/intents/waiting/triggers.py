@@ -98,7 +98,7 @@ def _says_none(situation: Situation, start: int, end: int) -> bool:
 
 
 def _goes_away(situation: Situation, words: tuple[Word, ...], start: int, end: int) -> bool:
-    """Return whether somebody goes: "wenn Anna geht". Of other things, that means that they work."""
+    """Return whether a person leaves: "wenn Anna geht". A thing that "geht" works."""
     people = any(key.startswith("person.") for word in words for key in word.entity_ids)
     return people and any(m.start >= start and m.end <= end for m in situation.sentence.find("going"))
 
