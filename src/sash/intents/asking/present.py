@@ -61,7 +61,7 @@ class PresentAnswers(Answers):
         return self._describe(clause) if condition is None else self._states.answer(clause, condition)
 
     def _leave_out_act(self, clause: Clause) -> Clause:
-        """Return a clause without a word for presence that means something else: an empty battery, a count."""
+        """Return a clause without a word for presence that means something else: an empty battery."""
         is_battery = clause.do == ("vacant",) and "battery" in clause.properties
         # "How many lights are there in the house?"
         is_count = clause.do == ("home",) and bool(_COUNTING.intersection(clause.ask))
